@@ -94,7 +94,8 @@ let package = Package(
             ],
             resources: [
                 "index.html", "burnish.css", "figures.css", "addresses.js", "api.js", "asking.js", "burnish.js", "callers.js",
-                "calls.js", "checks.js", "controls.js", "copying.js", "delay.js", "editor.js", "elements.js", "events.js",
+                "calls.js", "captures.js", "checks.js", "controls.js", "copying.js", "delay.js", "editor.js", "elements.js",
+                "events.js",
                 "figures.js", "formats.js", "history.js", "pictures.js", "plots.js", "reactions.js", "signing.js", "streams.js",
                 "icon.svg",
             ]

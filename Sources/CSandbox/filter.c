@@ -106,8 +106,13 @@ static void rule(int *fault, scmp_filter_ctx filter, int call, const struct scmp
 // An `int` argument: the upper half of its register may hold anything.
 #define IS(argument, value) SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, UINT32_MAX, (uint32_t)(value))
 
-static void allow_by_argument(scmp_filter_ctx filter, bool may_open, int *fault) {
-    if (may_open) {
+static void allow_by_argument(scmp_filter_ctx filter, int may_open, int *fault) {
+    if (may_open == 2) {
+        // Landlock says which files.
+        rule(fault, filter, SCMP_SYS(openat), NULL, 0);
+        rule(fault, filter, SCMP_SYS(open), NULL, 0);
+        rule(fault, filter, SCMP_SYS(ftruncate), NULL, 0);
+    } else if (may_open) {
         // Landlock says which files; here: for reading only.
         const int changing = O_ACCMODE | O_CREAT | O_TRUNC;
         ALLOW_IF(openat, HAS(2, changing, O_RDONLY));

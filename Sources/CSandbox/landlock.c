@@ -29,6 +29,7 @@ enum { rule_path = 1, flag_version = 1 };
 
 enum {
     files_execute = 1 << 0,
+    files_write = 1 << 1,
     files_read = 1 << 2,
     files_read_folder = 1 << 3,
     /// The 13 rights of version 1: execute, write, read, read folder, two that remove, seven that make.
@@ -66,7 +67,14 @@ static int allow_reading(int rules, const char *path) {
     return syscall(SYS_landlock_add_rule, rules, rule_path, &rule, 0) == 0 ? 0 : errno;
 }
 
-int burnish_landlock_enter(int version, const char *const *readable, size_t count) {
+static int allow_writing(int rules, const char *path, uint64_t rights) {
+    int file = open(path, O_PATH | O_CLOEXEC);
+    if (file < 0) return errno;
+    struct path_rule rule = {.allowed = rights, .parent = file};
+    return syscall(SYS_landlock_add_rule, rules, rule_path, &rule, 0) == 0 ? 0 : errno;
+}
+
+int burnish_landlock_enter(int version, const char *const *readable, size_t count, const char *writable) {
     struct ruleset set = {.files = files_1};
     size_t size = sizeof set.files;
     if (version >= 2) set.files |= files_refer;
@@ -84,6 +92,8 @@ int burnish_landlock_enter(int version, const char *const *readable, size_t coun
     if (rules < 0) return errno;
     int fault = 0;
     for (size_t i = 0; i < count && fault == 0; i++) fault = allow_reading(rules, readable[i]);
+    if (fault == 0 && writable)
+        fault = allow_writing(rules, writable, files_read | files_write | (version >= 3 ? files_truncate : 0));
     if (fault == 0 && syscall(SYS_landlock_restrict_self, rules, 0) != 0) fault = errno;
     close(rules);
     return fault;

@@ -37,10 +37,25 @@ public protocol StreamService: Sendable {
     func makeStill(
         of name: String, side: PictureSide, at place: StillPlace, as format: StillFormat, width: Int
     ) async throws(ServiceFault) -> Capture
-    /// A still that was made, as a file; also after a restart of the service.
-    func still(_ number: Int, of name: String) async throws(ServiceFault) -> Still
+    /// Makes a proxy of a still at once, and a better one when there is time. What that takes is on the disk when this returns.
+    func makeBestStill(
+        of name: String, side: PictureSide, at place: StillPlace, as format: StillFormat, width: Int
+    ) async throws(ServiceFault) -> Capture
+    /// The best there is of a still that was made, as a file; also after a restart of the service.
+    /// - Parameter wait: how long to wait for the final one, where it is to come.
+    func bestStill(
+        _ number: Int, of name: String, wait: Nanoseconds
+    ) async throws(ServiceFault) -> (still: Still, isProxy: Bool)
+    /// What waits to be made well, in the order in which it is made.
+    func deferred(of name: String) async throws(ServiceFault) -> [DeferredCapture]
+    /// Whether stills and clips can be made now.
+    func readiness(of name: String) async throws(ServiceFault) -> CaptureReadiness
     /// Begins to cut a clip of what the stream has sent, between two times of the machine's clock.
     func makeClip(
+        of name: String, from: MonotonicTime, to: MonotonicTime, as format: ClipFormat
+    ) async throws(ServiceFault) -> Capture
+    /// Keeps what makes a clip anew, as well as it can be, when there is time. What has come already is on the disk when this returns.
+    func makeBestClip(
         of name: String, from: MonotonicTime, to: MonotonicTime, as format: ClipFormat
     ) async throws(ServiceFault) -> Capture
     /// What has become of a clip; also after a restart of the service.
@@ -284,6 +299,7 @@ public struct ServiceHealth: Sendable {
     public var cores = 0.0
     public var coresNeeded = 0.0
     public var coresUsed = 0.0
+    public var deferred = DeferredFigures()
 
     public init() {}
     public var isReady: Bool { checks.allSatisfy { $0.isGood || !$0.counts } }

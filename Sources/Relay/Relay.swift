@@ -220,29 +220,35 @@ public final class Relay: Sendable {
     /// call at any time.
     /// - Parameters:
     ///   - width: the most columns; a smaller picture stays as it is.
+    ///   - keep: gets what makes the picture anew later (``UnitFile``), on another thread before the answer, and returns why that cannot be
+    ///     kept; nil where nobody wants it.
     ///   - answer: called once, on another thread, or at once with a fault.
     public func requestPast(
         _ side: StreamPicture.Side, _ place: PastPlace, as format: PastPicture.Format = .jpeg, width: Int,
+        keep: (@Sendable ([UInt8]) -> String?)? = nil,
         _ answer: @escaping @Sendable (Result<PastPicture, PastFault>) -> Void
     ) {
         var bases: [UInt32] = []
         if side == .after, case .rtp = place { bases = sinks.flatMap { $0.viewers?.videoStampBases ?? [] } }
         pastDesk.request(
-            PastDesk.Request(side: side, place: place, format: format, width: width, stampBases: bases, answer: answer))
+            PastDesk.Request(
+                side: side, place: place, format: format, width: width, stampBases: bases, keep: keep, answer: answer))
     }
 
     /// Cuts a clip of what has gone out, as it was sent, from the last entry point before a time on. It may reach a minute into the future.
     /// Safe to call at any time.
     /// - Parameters:
+    ///   - isOfInput: what came in, with sound as it went out, to make a better clip of it later.
     ///   - write: writes bytes at a place of the file, on another thread, and returns why that cannot be done.
     ///   - answer: called once when all is written, on another thread, or at once with a fault.
     public func cutClip(
-        from: MonotonicTime, to: MonotonicTime, as container: ClipContainer,
+        from: MonotonicTime, to: MonotonicTime, as container: ClipContainer, ofInput isOfInput: Bool = false,
         write: @escaping @Sendable (UnsafeRawBufferPointer, Int64) -> String?,
         _ answer: @escaping @Sendable (Result<PastClip, PastFault>) -> Void
     ) {
         unsafe clipDesk.request(
-            ClipDesk.Request(from: from, to: to, container: container, write: write, answer: answer))
+            ClipDesk.Request(
+                from: from, to: to, container: container, isOfInput: isOfInput, write: write, answer: answer))
     }
 
     /// Changes settings. Each stage takes them over between two frames, so that no frame is lost or repeated and none waits. What

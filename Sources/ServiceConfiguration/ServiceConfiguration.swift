@@ -45,6 +45,14 @@ public struct ServiceConfiguration: Hashable, Sendable {
         case lower
     }
 
+    /// What becomes of stills and clips that are to be made well while streams need the machine.
+    public enum WhenBusy: String, Sendable, CaseIterable {
+        /// They wait.
+        case wait
+        /// They are made at once by a smaller network, with what time is left over.
+        case lower
+    }
+
     public struct Limits: Hashable, Sendable {
         public var streams = 64
         /// Open connections to the page and the API.
@@ -63,6 +71,7 @@ public struct ServiceConfiguration: Hashable, Sendable {
     public var folders: [String] = []
     /// Where stills and clips lie; nil: below the state directory.
     public var stills: String?
+    public var whenBusy = WhenBusy.wait
     public var admission = Admission.refuse
     public var limits = Limits()
     /// What streams have that do not say otherwise.

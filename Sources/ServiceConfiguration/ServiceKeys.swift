@@ -45,10 +45,10 @@ public enum ServiceKeys {
             help: "The text that callers know. Better in a file: see the next two."),
         .secret(
             "http", "token-file", allowed: "the path of a file", example: "/etc/burnish/token",
-            help: "The file that holds the token, in one line."),
+            help: "The file with the token, in one line."),
         .secret(
             "http", "token-credential", allowed: "the name of a systemd credential", example: "token",
-            help: "The systemd credential that holds the token (LoadCredential= in the unit)."),
+            help: "The systemd credential with the token (LoadCredential= in the unit)."),
         .list(
             "http", "allowed-hosts", \.http.allowedHosts, .live, allowed: "a host name or address, without a port",
             example: "relay.example",
@@ -82,12 +82,15 @@ public enum ServiceKeys {
 
         .list(
             "files", "folders", \.folders, .live, allowed: "the absolute path of a folder", example: "/srv/media",
-            help: "Streams that are made by the API may read and write files below these folders.",
+            help: "Streams that the API makes may use files below these folders.",
             read: { text, environment in text.isUsablePath && text.hasPrefix("/") ? environment.absolute(text) : nil }),
 
         .path(
             "stills", "folder", \.stills, .live, allowed: "the path of a folder", example: "/srv/media/stills",
-            help: "Where stills and clips are written. Without it they lie in the state directory."),
+            help: "Where stills and clips lie. Without it: in the state directory."),
+        .choice(
+            "stills", "when-busy", \.whenBusy, .live,
+            help: "wait: best ones wait for idle cores. lower: a smaller network makes them."),
 
         .choice(
             "admission", "when-full", \.admission, .live,
@@ -101,7 +104,7 @@ public enum ServiceKeys {
         .integer(
             "limits", "srt-calls", \.limits.srtCalls, 1...1000, .live,
             help:
-                "Callers a second that get as far as the passphrase, on each SRT port that is opened from then on; half as many"
+                "Callers a second that get as far as the passphrase, on each SRT port opened from then on; half as many"
                 + " from one address. How many readers an output serves is maxreaders= in its URL."),
     ]
 

@@ -4,10 +4,12 @@ import WorkerProtocol
 
 extension AssignedStream {
     /// Writes a still of the past into a file.
-    /// - Parameter answer: called once, on any thread, with the number of bytes and of the frame.
+    /// - Parameters:
+    ///   - units: where what makes the picture anew goes; nil where nobody wants that.
+    ///   - answer: called once, on any thread, with the number of bytes and of the frame.
     func showPast(
         _ side: PictureSide, _ place: StillPlace, _ format: StillFormat, width: Int,
-        in descriptor: PassedDescriptor,
+        in descriptor: PassedDescriptor, units: PassedDescriptor?,
         answer: @escaping @Sendable (Result<(byteCount: Int, frame: UInt64), PastRefusal>) -> Void
     ) {
         guard let relay else { return answer(.failure(PastRefusal(.busy, "the stream does not run"))) }
@@ -18,8 +20,11 @@ extension AssignedStream {
             case .rtp(let stamp): .rtp(stamp)
             case .best(let time): .best(since: MonotonicTime(nanoseconds: time))
             }
+        var keep: (@Sendable ([UInt8]) -> String?)?
+        if let units { keep = { units.write($0) } }
         relay.requestPast(
-            side == .before ? .before : .after, meant, as: format == .jpeg ? .jpeg : .png, width: width
+            side == .before ? .before : .after, meant, as: format == .jpeg ? .jpeg : .png, width: width,
+            keep: keep
         ) { result in
             switch result {
             case .failure(let fault): answer(.failure(PastRefusal(fault)))
@@ -37,7 +42,8 @@ extension AssignedStream {
 extension AssignedStream {
     /// Cuts a clip into a file, and tells of it.
     func cutClip(
-        _ id: UInt64, from: Int64, to: Int64, _ format: ClipFormat, into descriptor: PassedDescriptor, _ control: WorkerChannel
+        _ id: UInt64, from: Int64, to: Int64, _ format: ClipFormat, ofInput: Bool, into descriptor: PassedDescriptor,
+        _ control: WorkerChannel
     ) {
         guard let relay else {
             control.send(.refusedPast(id: id, PastRefusal(.busy, "the stream does not run")))
@@ -47,6 +53,7 @@ extension AssignedStream {
         let isRefused = Lock(false)
         unsafe relay.cutClip(
             from: MonotonicTime(nanoseconds: from), to: MonotonicTime(nanoseconds: to), as: format == .ts ? .ts : .mp4,
+            ofInput: ofInput,
             write: { unsafe descriptor.write($0, at: $1) }
         ) { result in
             switch result {

@@ -136,25 +136,26 @@ public final class Worker: Sendable {
             stream.showPicture(side, width: width, in: descriptor) { count, fault in
                 answer.send(.picture(id: id, byteCount: count, fault: fault))
             }
-        case .showPast(let id, let name, let side, let place, let format, let width):
+        case .showPast(let id, let name, let side, let place, let format, let width, let keepsUnits):
             let answer = control
-            guard let stream = stream(name), let descriptor = descriptors.first else {
+            guard let stream = stream(name), let descriptor = descriptors.first, !keepsUnits || descriptors.count > 1 else {
                 control.send(.refusedPast(id: id, PastRefusal(.busy, Self.unknown(name))))
                 return
             }
-            stream.showPast(side, place, format, width: width, in: descriptor) { result in
+            let units = keepsUnits ? descriptors[1] : nil
+            stream.showPast(side, place, format, width: width, in: descriptor, units: units) { result in
                 switch result {
                 case .success(let still): answer.send(.still(id: id, byteCount: still.byteCount, frame: still.frame))
                 case .failure(let refusal): answer.send(.refusedPast(id: id, refusal))
                 }
             }
-        case .cutClip(let id, let name, let from, let to, let format):
+        case .cutClip(let id, let name, let from, let to, let format, let ofInput):
             let answer = control
             guard let stream = stream(name), let descriptor = descriptors.first else {
                 control.send(.refusedPast(id: id, PastRefusal(.busy, Self.unknown(name))))
                 return
             }
-            stream.cutClip(id, from: from, to: to, format, into: descriptor, answer)
+            stream.cutClip(id, from: from, to: to, format, ofInput: ofInput, into: descriptor, answer)
         case .react(let id, let name, let reaction):
             control.send(.changed(id: id, fault: stream(name).map { $0.react(reaction) } ?? Self.unknown(name)))
         case .share(let name, let dealt, let optional, let room):

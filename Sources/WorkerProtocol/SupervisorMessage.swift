@@ -21,12 +21,15 @@ public enum SupervisorMessage: ChannelMessage {
     /// Encode the next picture as JPEG into the descriptor beside it (a sealed memory file), at most `width` pixels wide.
     case showPicture(id: UInt64, stream: String, side: PictureSide, width: Int)
     /// Write a still of the past into the descriptor beside it (a sealed memory file), at most `width` pixels wide. The answer is
-    /// ``WorkerMessage/still(id:byteCount:frame:)`` or ``WorkerMessage/refusedPast(id:_:)``.
-    case showPast(id: UInt64, stream: String, side: PictureSide, place: StillPlace, format: StillFormat, width: Int)
+    /// ``WorkerMessage/still(id:byteCount:frame:)`` or ``WorkerMessage/refusedPast(id:_:)``. With `keepsUnits`, what makes the picture
+    /// anew is in a second descriptor's file before the answer.
+    case showPast(
+        id: UInt64, stream: String, side: PictureSide, place: StillPlace, format: StillFormat, width: Int, keepsUnits: Bool)
     /// Cut a clip of what has gone out, between two times of the machine's monotonic clock in nanoseconds, into the file whose descriptor
     /// goes with it. The answers are ``WorkerMessage/refusedPast(id:_:)``, or ``WorkerMessage/clipBegun(id:)`` and then
     /// ``WorkerMessage/clip(id:byteCount:pictures:seconds:)`` or the refusal.
-    case cutClip(id: UInt64, stream: String, from: Int64, to: Int64, format: ClipFormat)
+    /// With `ofInput` it is of what came in, with sound as it went out: a transport stream of which a better clip is made later.
+    case cutClip(id: UInt64, stream: String, from: Int64, to: Int64, format: ClipFormat, ofInput: Bool)
     /// Let a reaction fly over the stream's pictures from now on. The answer is ``WorkerMessage/changed(id:fault:)``.
     case react(id: UInt64, stream: String, StreamReaction)
     /// The processor cores that a stream may count on: for all work on originals, for optional work, and for originals when its

@@ -7,5 +7,6 @@ struct Burnish: ParsableCommand {
         subcommands: [
             RelayCommand.self, EnhanceCommand.self, ThumbnailsCommand.self, TestSourceCommand.self, ProbeCommand.self,
             ImpairCommand.self, TopCommand.self, RecordsCommand.self, ReplayCommand.self, BenchCommand.self, WorkerCommand.self,
+            DeferredCommand.self,
         ])
 }

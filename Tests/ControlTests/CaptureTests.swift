@@ -55,8 +55,8 @@ import WorkerProtocol
         let still = try await supervisor.makeStill(of: "a", side: .after, at: .frame(48), as: .jpeg, width: 3840)
         #expect(still.number == 1 && still.state == .ready && still.frame == 48)
         #expect(try [UInt8](Data(contentsOf: URL(filePath: still.path))) == [0xFF, 0xD8, 1])
-        #expect(try await supervisor.still(1, of: "a").bytes == [0xFF, 0xD8, 1])
-        await #expect(throws: ServiceFault.self) { try await supervisor.still(2, of: "a") }
+        #expect(try await supervisor.bestStill(1, of: "a", wait: .zero).still.bytes == [0xFF, 0xD8, 1])
+        await #expect(throws: ServiceFault.self) { try await supervisor.bestStill(2, of: "a", wait: .zero) }
         await #expect(throws: ServiceFault(.notFound, "it has left")) {
             try await supervisor.makeStill(of: "a", side: .after, at: .frame(1), as: .jpeg, width: 3840)
         }

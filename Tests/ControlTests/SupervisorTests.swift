@@ -16,14 +16,15 @@ final class SupervisorBench: Sendable {
     private let text: SharedText
 
     /// - Parameter streams: names, which choose how their workers behave.
+    /// - Parameter more: what else stands in the configuration.
     /// - Parameter fake: how all workers behave, whatever their streams are called.
     init(
         _ streams: [String], fake: String? = nil, limits: WorkerLifecycle.Limits = WorkerLifecycle.Limits(),
-        notify: String? = nil, program: String = fakeWorker, settings: [String: String] = [:],
+        notify: String? = nil, program: String = fakeWorker, settings: [String: String] = [:], more: String = "",
         change: (inout Supervisor.Surroundings) -> Void = { _ in }
     ) throws {
         folder = try Folder()
-        let text = SharedText(Self.yaml(streams, settings))
+        let text = SharedText(Self.yaml(streams, settings) + more)
         self.text = text
         var environment = ProcessInfo.processInfo.environment.filter { $0.key.hasPrefix("LD_") || $0.key == "PATH" }
         environment["BURNISH_FAKE_WORKER"] = fake
@@ -40,7 +41,7 @@ final class SupervisorBench: Sendable {
         var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         logger.logLevel = .critical
         supervisor = Supervisor(
-            try Self.configuration(Self.yaml(streams, settings)), surroundings,
+            try Self.configuration(Self.yaml(streams, settings) + more), surroundings,
             manager: ServiceManager(environment: notify.map { ["NOTIFY_SOCKET": $0] } ?? [:]), logger: logger)
     }
 

@@ -50,6 +50,7 @@ import WorkerProtocol
     private var viewers: [(id: UInt64, stream: String)] = []
 
     static func main() {
+        if CommandLine.arguments.dropFirst().first == "deferred" { makeLater(CommandLine.arguments) }
         guard CommandLine.arguments.dropFirst() == ["worker", "--control-descriptor", "3"] else { exit(64) }
         switch ProcessInfo.processInfo.environment["BURNISH_FAKE_WORKER"] {
         case "mute": while true { pause() }
@@ -99,8 +100,8 @@ import WorkerProtocol
         case .kick(let stream, let caller, _):
             channel.send(.event(stream: stream, StreamEvent(.inputDown, "caller \(caller) was disconnected")))
         case .showPicture(let id, _, let side, _): show(id, side, descriptors)
-        case .showPast(let id, _, let side, let place, _, _): show(id, side, place, descriptors)
-        case .cutClip(let id, _, let from, let to, _): cut(id, from, to, descriptors)
+        case .showPast(let id, _, let side, let place, _, _, let keeps): show(id, side, place, descriptors, keepsUnits: keeps)
+        case .cutClip(let id, _, let from, let to, _, let ofInput): cut(id, from, to, descriptors, ofInput ? "units" : "clip")
         case .react(let id, _, let reaction): channel.send(.changed(id: id, fault: reaction.x > 0.9 ? "it is refused" : nil))
         case .offer(let id, let stream, let side, let description, _): answer(id, stream, side, description)
         case .hangUp(let id):
@@ -188,14 +189,14 @@ import WorkerProtocol
     }
 
     /// Cuts at once, but for clips of more than an hour, which it never ends.
-    private func cut(_ id: UInt64, _ from: Int64, _ to: Int64, _ descriptors: [PassedDescriptor]) {
+    private func cut(_ id: UInt64, _ from: Int64, _ to: Int64, _ descriptors: [PassedDescriptor], _ text: String) {
         guard let file = descriptors.first, from < to else {
             channel.send(.refusedPast(id: id, PastRefusal(.conflict, "the clip ends before it begins")))
             return
         }
         channel.send(.clipBegun(id: id))
         guard to - from < 3_600_000_000_000 else { return }
-        let fault = Array("clip".utf8).withUnsafeBytes { file.write($0, at: 0) }
+        let fault = Array(text.utf8).withUnsafeBytes { file.write($0, at: 0) }
         if let fault {
             channel.send(.refusedPast(id: id, PastRefusal(.conflict, fault)))
         } else {
@@ -204,13 +205,33 @@ import WorkerProtocol
     }
 
     /// Has no frame but 48.
-    private func show(_ id: UInt64, _ side: PictureSide, _ place: StillPlace, _ descriptors: [PassedDescriptor]) {
+    private func show(
+        _ id: UInt64, _ side: PictureSide, _ place: StillPlace, _ descriptors: [PassedDescriptor], keepsUnits: Bool
+    ) {
+        if keepsUnits { _ = descriptors[1].write(Array("units".utf8)) }
         guard let file = descriptors.first, place == .frame(48) else {
             channel.send(.refusedPast(id: id, PastRefusal(.missing, "it has left")))
             return
         }
         let fault = file.write([0xFF, 0xD8, side == .before ? 0 : 1])
         channel.send(.still(id: id, byteCount: fault == nil ? 3 : 0, frame: 48))
+    }
+
+    /// Makes `final` of the units `units`, as its environment says: at once, never, or not at all.
+    private static func makeLater(_ arguments: [String]) -> Never {
+        func value(_ name: String) -> String { arguments.firstIndex(of: name).map { arguments[$0 + 1] } ?? "" }
+        switch ProcessInfo.processInfo.environment["BURNISH_FAKE_DEFERRED"] {
+        case "never": while true { pause() }
+        case "fails":
+            FileHandle.standardError.write(Data("it is no picture\n".utf8))
+            exit(65)
+        default: break
+        }
+        guard let file = FileManager.default.contents(atPath: value("--job")), let read = DeferredJob.read(Array(file)),
+            file.prefix(read.contents).elementsEqual(Data("units".utf8)),
+            FileManager.default.createFile(atPath: value("--output"), contents: Data("final".utf8))
+        else { exit(65) }
+        exit(0)
     }
 
     private func show(_ id: UInt64, _ side: PictureSide, _ descriptors: [PassedDescriptor]) {

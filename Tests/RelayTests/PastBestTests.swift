@@ -72,7 +72,7 @@ import Testing
         desk.request(
             PastDesk.Request(
                 side: side, place: .best(since: Self.start + .milliseconds(Double(tenths) * 100)), format: format, width: 160,
-                stampBases: []
+                stampBases: [], keep: nil
             ) { _ = answers.push($0) })
         return answers.pop(until: .now() + .seconds(120))
     }

@@ -91,6 +91,29 @@ import Transport
         }
     }
 
+    /// What a better clip is made of: what came in, picture for picture, with the sound that went out.
+    @Test func aClipOfWhatCameInHasItsPicturesAndTheSound() throws {
+        try withRelay { relay, _, past, halt in
+            let came = past.input.withUnits { units in (0..<units.count).map { units[$0] } }
+            try #require(came.count >= 45 && came[0].isEntry)
+            let (answers, file) = (Answers(capacity: 1), Written())
+            relay.cutClip(from: came[0].time, to: came[30].time, as: .ts, ofInput: true, write: file.write) {
+                _ = answers.push($0)
+            }
+            let clip = try #require(try answers.pop(until: .now() + .seconds(60))?.get())
+            halt.goOn()
+            var bytes: [UInt8] = []
+            let expected = came.filter { $0.time <= came[30].time }.map { unit in
+                _ = past.input.read(unit.number, into: &bytes)
+                return bytes
+            }
+            #expect(clip.pictures == expected.count && expected.count >= 31)
+            let stream = file.bytes.withLock { $0 }
+            #expect(TestStream.payloads(in: stream) == expected)
+            #expect(TestStream.passed(in: stream).units.count >= 29)
+        }
+    }
+
     /// It waits for what is yet to come, and begins at the entry point before the time that was asked for.
     @Test func aClipReachesIntoTheFuture() throws {
         try withRelay { relay, _, past, halt in

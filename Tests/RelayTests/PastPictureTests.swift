@@ -166,7 +166,7 @@ import Transport
             let answers = Answers()
             desk.request(
                 PastDesk.Request(
-                    side: .before, place: .frame(UInt64(index)), format: .jpeg, width: 3840, stampBases: [],
+                    side: .before, place: .frame(UInt64(index)), format: .jpeg, width: 3840, stampBases: [], keep: nil,
                     answer: answers.take))
             switch answers.next() {
             case .success(let picture): if picture.bytes == shown[index] { same += 1 }
@@ -174,6 +174,43 @@ import Transport
             }
         }
         #expect(same == shown.count, "\(same) of \(shown.count)")
+    }
+
+    /// What is kept of a picture is enough to decode it again, with those around it, whichever side shows it.
+    @Test func whatIsKeptMakesThePictureAnew() throws {
+        try withRelay(try TestStream.video(frames: 60, size: PictureSize(width: 320, height: 180)), haltingAt: 55) {
+            relay, _ in
+            let past = try #require(relay.channels.past)
+            let kept = past.output.withUnits { units in (0..<units.count).map { units[$0] } }
+            for side in [StreamPicture.Side.before, .after] {
+                for unit in [kept[3], kept[20], kept[45]] {
+                    let (answers, files) = (Answers(), BoundedQueue<[UInt8]>(capacity: 1))
+                    relay.requestPast(
+                        side, .frame(unit.frame), width: 64, keep: { files.offer($0) == nil ? nil : "full" }, answers.take)
+                    #expect(try answers.next()?.get().frame == unit.frame)
+                    let file = try UnitFile(reading: try #require(files.pop(until: .now())))
+                    let place = try #require(file.units.firstIndex { $0.id == file.target })
+                    #expect(file.units[place].presentation == unit.presentation)
+                    #expect(file.units.count - place > 8, "those behind it help")
+                    let decoder = try VideoDecoder()
+                    var shown: [Int64] = []
+                    for unit in file.units {
+                        try file.bytes[unit.range].withUnsafeBytes {
+                            _ = try decoder.decode($0, id: unit.id, flags: unit.flags)
+                        }
+                        while let output = try decoder.next() {
+                            if case .picture(let picture) = consume output, picture.damage.isEmpty { shown.append(picture.id) }
+                        }
+                    }
+                    #expect(shown.contains(file.target))
+                }
+            }
+            // A disk that is full.
+            let answers = Answers()
+            relay.requestPast(.after, .frame(kept[20].frame), width: 64, keep: { _ in "no space" }, answers.take)
+            guard case .failure(let fault)? = answers.next() else { return #expect(Bool(false)) }
+            #expect(fault.description.contains("no space"))
+        }
     }
 
     @Test func whatIsNotThereIsAClearFault() throws {

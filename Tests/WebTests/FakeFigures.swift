@@ -113,10 +113,32 @@ extension FakeService {
         return capture
     }
 
-    func still(_ number: Int, of name: String) async throws(ServiceFault) -> Still {
+    func makeBestStill(
+        of name: String, side: PictureSide, at place: StillPlace, as format: StillFormat, width: Int
+    ) async throws(ServiceFault) -> Capture {
+        var capture = try await makeStill(of: name, side: side, at: place, as: format, width: width)
+        capture.path = "/srv/stills/\(name)/still-7.proxy.jpg"
+        return capture
+    }
+
+    /// The proxy is grey, and who waits gets the final one.
+    func bestStill(
+        _ number: Int, of name: String, wait: Nanoseconds
+    ) async throws(ServiceFault) -> (still: Still, isProxy: Bool) {
         _ = try await stream(name)
         guard number == 7 else { throw ServiceFault(.notFound, "the stream has no still of this number") }
-        return Still(bytes: Self.grey, frame: nil)
+        return (Still(bytes: wait > .zero ? Self.coloured : Self.grey, frame: nil), wait == .zero)
+    }
+
+    func deferred(of name: String) async throws(ServiceFault) -> [DeferredCapture] {
+        _ = try await stream(name)
+        return [DeferredCapture(.still, number: 7, state: .running, bytes: 4711, age: 2.5, position: 0)]
+    }
+
+    func readiness(of name: String) async throws(ServiceFault) -> CaptureReadiness {
+        let stream = try await stream(name)
+        let state: CaptureReadiness.State = stream.state == .flowing ? .ready : .starting
+        return CaptureReadiness(still: state, best: state, clip: state, waiting: 1)
     }
 
     func makeClip(
@@ -126,6 +148,10 @@ extension FakeService {
         guard from < to else { throw ServiceFault(.conflict, "the clip ends before it begins") }
         return Capture(.clip, number: 3, path: "/srv/stills/\(name)/clip-3.\(format.rawValue)", state: .pending)
     }
+
+    func makeBestClip(
+        of name: String, from: MonotonicTime, to: MonotonicTime, as format: ClipFormat
+    ) async throws(ServiceFault) -> Capture { try await makeClip(of: name, from: from, to: to, as: format) }
 
     func react(_ kind: Reaction.Kind, x: Double, y: Double, seconds: Double, to name: String) async throws(ServiceFault) {
         _ = try await stream(name)

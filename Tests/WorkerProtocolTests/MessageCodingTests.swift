@@ -30,16 +30,17 @@ import WorkerProtocol
             #"{"showPicture":{"id":4,"side":"after","stream":"cam1","width":640}}"#
         ),
         (
-            .showPast(id: 6, stream: "cam1", side: .before, place: .frame(48213), format: .png, width: 640),
-            #"{"showPast":{"format":"png","id":6,"place":{"frame":{"_0":48213}},"side":"before","stream":"cam1","width":640}}"#
+            .showPast(id: 6, stream: "cam1", side: .before, place: .frame(48213), format: .png, width: 640, keepsUnits: true),
+            #"{"showPast":{"format":"png","id":6,"keepsUnits":true,"place":{"frame":{"_0":48213}},"side":"before","stream":"cam1","width":640}}"#
         ),
         (
-            .showPast(id: 6, stream: "cam1", side: .after, place: .best(since: 5), format: .jpeg, width: 640),
-            #"{"showPast":{"format":"jpeg","id":6,"place":{"best":{"since":5}},"side":"after","stream":"cam1","width":640}}"#
+            .showPast(
+                id: 6, stream: "cam1", side: .after, place: .best(since: 5), format: .jpeg, width: 640, keepsUnits: false),
+            #"{"showPast":{"format":"jpeg","id":6,"keepsUnits":false,"place":{"best":{"since":5}},"side":"after","stream":"cam1","width":640}}"#
         ),
         (
-            .cutClip(id: 7, stream: "cam1", from: -1, to: 5, format: .mp4),
-            #"{"cutClip":{"format":"mp4","from":-1,"id":7,"stream":"cam1","to":5}}"#
+            .cutClip(id: 7, stream: "cam1", from: -1, to: 5, format: .mp4, ofInput: false),
+            #"{"cutClip":{"format":"mp4","from":-1,"id":7,"ofInput":false,"stream":"cam1","to":5}}"#
         ),
         (
             .share(stream: "cam1", dealt: 1.5, optional: 0.25, room: 0.5),
@@ -170,7 +171,7 @@ import WorkerProtocol
 
     @Test func aFaultShowsNoSecret() {
         let text = #"{"start":{"_0":{"input":"srt://h:1?passphrase=hunter2hunter2","outputs":3}}}"#
-        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 7")) {
+        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 8")) {
             try MessageCoding.decode(SupervisorMessage.self, from: text.utf8)
         }
     }
@@ -183,8 +184,8 @@ import WorkerProtocol
     @Test func anotherVersionIsRefusedInWords() {
         #expect(MessageCoding.fault(ofVersion: MessageCoding.version) == nil)
         #expect(
-            MessageCoding.fault(ofVersion: 8)
-                == "the other end speaks version 8 of the worker protocol and this one version 7: install burnish and burnishd "
+            MessageCoding.fault(ofVersion: 9)
+                == "the other end speaks version 9 of the worker protocol and this one version 8: install burnish and burnishd "
                 + "of the same release")
     }
 }

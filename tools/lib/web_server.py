@@ -42,13 +42,14 @@ def running(burnishd):
         work = pathlib.Path(name)
         (work / "burnish.yaml").write_text(f"""
 http: {{port: {port}, token: {token}}}
+stills: {{when-busy: lower}}
 streams:
-  cam1: {{input: 'udp://127.0.0.1:{ports[0]}', output: 'udp://127.0.0.1:{ports[1]}', interpolate: 2}}
+  cam1: {{input: 'udp://127.0.0.1:{ports[0]}', output: 'udp://127.0.0.1:{ports[1]}', interpolate: 2, past: 20s}}
   cam2: {{input: 'srt://127.0.0.1:{ports[2]}?mode=listener', output: 'srt://127.0.0.1:{ports[3]}?mode=listener'}}
 """)
         with open(work / "log", "wb") as log:
             process = subprocess.Popen([burnishd, "--config", work / "burnish.yaml"], stdin=subprocess.DEVNULL, stderr=log,
-                                       env=dict(os.environ, RUNTIME_DIRECTORY=name))
+                                       env=dict(os.environ, RUNTIME_DIRECTORY=name, STATE_DIRECTORY=name))
         sender = subprocess.Popen(
             [burnishd.parent / "burnish", "testsrc", "--output", f"udp://127.0.0.1:{ports[0]}", "--size", "640x360",
              "--duration", "3600s"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

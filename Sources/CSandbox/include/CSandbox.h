@@ -24,9 +24,10 @@ int burnish_forgo_privileges(void);
 ///   - version: at most what the kernel has; 1 or more.
 ///   - readable: files and folders that may be opened for reading. Those that do not exist are left out. Each keeps one
 ///     descriptor open: /proc may forget the inode that the rule is about once nothing uses it.
-int burnish_landlock_enter(int version, const char *const *readable, size_t count);
+///   - writable: a file that may be written to, besides; NULL for none.
+int burnish_landlock_enter(int version, const char *const *readable, size_t count, const char *writable);
 
 /// Denies all threads of the process every system call that `filter.c` does not list. Those of `filter.c`'s second list end the
 /// process with SIGSYS.
-/// - Parameter may_open: whether files may be opened for reading at all.
+/// - Parameter may_open: 0 where no file may be opened; 1 for reading; 2 for writing, too, as Landlock allows it.
 int burnish_filter_enter(int may_open);

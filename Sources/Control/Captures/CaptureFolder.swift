@@ -32,15 +32,8 @@ struct CaptureFolder: Sendable {
 
     /// Makes a file with the next number. Folders that are missing are made. The number of one that was abandoned is given again.
     func begin(_ kind: Capture.Kind, _ ending: String) throws(Fault) -> Begun {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: true)
-        let root = path.hasPrefix("/") ? "/" : ""
-        for depth in parts.indices {
-            let folder = root + parts[...depth].joined(separator: "/")
-            guard unsafe mkdir(folder, 0o750) == 0 || errno == EEXIST else {
-                throw Self.fault(folder)
-            }
-        }
-        var number = (try names().compactMap { Self.number(of: $0, kind) }.max() ?? 0) + 1
+        try Self.make(path)
+        var number = (try Self.names(in: path).compactMap { Self.number(of: $0, kind) }.max() ?? 0) + 1
         for _ in 0..<Self.mostTries {
             let whole = "\(path)/\(kind.rawValue)-\(number).\(ending)"
             let file = unsafe open(whole + Self.part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o640)
@@ -58,14 +51,52 @@ struct CaptureFolder: Sendable {
             abandon(begun)
             throw fault
         }
+        Self.sync(path)
     }
 
-    func abandon(_ begun: Begun) { _ = unsafe unlink(begun.partPath) }
+    func abandon(_ begun: Begun) { abandon(begun.path) }
 
-    /// The path of a file that is complete; nil where there is none.
+    /// Removes what keeps the number of a capture until it is complete.
+    func abandon(_ path: String) { _ = unsafe unlink(path + Self.part) }
+
+    /// The path of a file that is complete, the better one of two; nil where there is none.
     func find(_ kind: Capture.Kind, _ number: Int) -> String? {
-        let names = (try? names()) ?? []
-        return names.first { Self.number(of: $0, kind) == number && !$0.hasSuffix(Self.part) }.map { path + "/" + $0 }
+        let names = ((try? Self.names(in: path)) ?? []).filter {
+            Self.number(of: $0, kind) == number && !$0.hasSuffix(Self.part)
+        }
+        return (names.first { !Self.isProxy($0) } ?? names.first).map { path + "/" + $0 }
+    }
+
+    /// What stands before the ending of a still that is to become better.
+    static let proxyEnding = "proxy."
+
+    static func isProxy(_ path: String) -> Bool {
+        path.split(separator: "/").last.map { $0.split(separator: ".").dropFirst().first == "proxy" } ?? false
+    }
+
+    /// Removes what a better one has taken the place of.
+    func removeProxies(of number: Int) {
+        for name in (try? Self.names(in: path)) ?? [] where Self.number(of: name, .still) == number && Self.isProxy(name) {
+            _ = unsafe unlink(path + "/" + name)
+        }
+    }
+
+    /// Makes a folder, and those that it lies in.
+    static func make(_ path: String) throws(Fault) {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: true)
+        let root = path.hasPrefix("/") ? "/" : ""
+        for depth in parts.indices {
+            let folder = root + parts[...depth].joined(separator: "/")
+            guard unsafe mkdir(folder, 0o750) == 0 || errno == EEXIST else { throw fault(folder) }
+        }
+    }
+
+    /// Has the names in a folder survive a loss of power.
+    static func sync(_ path: String) {
+        let folder = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0 else { return }
+        fsync(folder)
+        close(folder)
     }
 
     /// - Parameter largest: of a larger file nothing is read.
@@ -94,8 +125,8 @@ struct CaptureFolder: Sendable {
         return Int(digits).flatMap { $0 < 1 << 53 ? $0 : nil }
     }
 
-    private func names() throws(Fault) -> [String] {
-        guard let folder = unsafe opendir(path) else { throw Self.fault(path) }
+    static func names(in path: String) throws(Fault) -> [String] {
+        guard let folder = unsafe opendir(path) else { throw fault(path) }
         defer { unsafe closedir(folder) }
         var names: [String] = []
         while let entry = unsafe readdir(folder) {
@@ -107,7 +138,7 @@ struct CaptureFolder: Sendable {
         return names
     }
 
-    private static func fault(_ path: String) -> Fault {
+    static func fault(_ path: String) -> Fault {
         Fault(description: "\(path): \(unsafe String(cString: strerror(errno)))")
     }
 }

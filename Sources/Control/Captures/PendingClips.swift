@@ -9,6 +9,19 @@ struct PendingClips {
         var worker: Int
         var folder: CaptureFolder
         var begun: CaptureFolder.Begun
+        /// What a better clip is made of later; nil where the clip itself is being cut.
+        var source: Source?
+        /// Who waits until it is no longer being cut.
+        var waiters: [CheckedContinuation<Void, Never>] = []
+
+        func end() { for waiter in waiters { waiter.resume() } }
+    }
+
+    /// The file that a worker writes in place of a clip.
+    struct Source: Sendable {
+        var folder: DeferredFolder
+        var units: DeferredFolder.Begun
+        var job: DeferredJob
     }
 
     /// How many may be cut at a time, of all streams.
@@ -29,6 +42,16 @@ struct PendingClips {
         return clips.removeValue(forKey: id)
     }
 
+    mutating func take(_ id: UInt64) -> Clip? { clips.removeValue(forKey: id) }
+
+    /// Waits until a clip is no longer being cut.
+    mutating func awaitEnd(of number: Int, of stream: String, _ waiter: CheckedContinuation<Void, Never>) {
+        guard let id = clips.first(where: { $0.value.stream == stream && $0.value.begun.number == number })?.key else {
+            return waiter.resume()
+        }
+        clips[id]?.waiters.append(waiter)
+    }
+
     mutating func takeAll(of worker: Int) -> [Clip] {
         let ids = clips.filter { $0.value.worker == worker }.keys
         return ids.compactMap { clips.removeValue(forKey: $0) }
@@ -37,7 +60,18 @@ struct PendingClips {
     mutating func fail(_ clip: Clip, _ reason: String) {
         var capture = Capture(.clip, number: clip.begun.number, path: clip.begun.path, state: .failed)
         capture.reason = reason
-        failed.append((clip.stream, capture))
+        fail(capture, of: clip.stream)
+    }
+
+    /// One that was to be made later.
+    mutating func fail(_ number: Int, of stream: String, _ reason: String) {
+        var capture = Capture(.clip, number: number, path: "", state: .failed)
+        capture.reason = reason
+        fail(capture, of: stream)
+    }
+
+    private mutating func fail(_ capture: Capture, of stream: String) {
+        failed.append((stream, capture))
         if failed.count > Self.mostFailed { failed.removeFirst(failed.count - Self.mostFailed) }
     }
 

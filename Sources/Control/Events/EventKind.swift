@@ -10,7 +10,7 @@ public enum EventKind: String, Sendable, CaseIterable {
     case inputUp, inputDown, inputRefused, inputGap, outputUp, outputDown, outputRefused
     case picture, rung, settings, message
     // Of what was asked for.
-    case still, clip, reaction
+    case still, clip, readiness, reaction
 
     /// The kind of a worker's event.
     init(_ kind: StreamEvent.Kind) { self = EventKind(rawValue: kind.rawValue) ?? .message }

@@ -5,11 +5,16 @@ import Settings
 import WorkerProtocol
 
 extension Supervisor {
-    /// The largest still, in bytes. Memory that nobody writes costs nothing.
-    private static let largestStill = 32 << 20
-
     public func still(
         of name: String, side: PictureSide, at place: StillPlace, as format: StillFormat, width: Int
+    ) async throws(ServiceFault) -> Still {
+        try await still(of: name, side: side, at: place, as: format, width: width, units: nil)
+    }
+
+    /// - Parameter units: where what makes the picture anew goes; nil where nobody wants that.
+    func still(
+        of name: String, side: PictureSide, at place: StillPlace, as format: StillFormat, width: Int,
+        units: PassedDescriptor?
     ) async throws(ServiceFault) -> Still {
         let stream = try find(name)
         let worker = try worker(of: stream)
@@ -24,8 +29,9 @@ extension Supervisor {
             (waiter: PendingRequests.Waiter<(byteCount: Int, frame: UInt64)>) in
             guard let id = requests.addStill(waiter, worker: worker.number, now: .now()) else { return }
             send(
-                .showPast(id: id, stream: name, side: side, place: place, format: format, width: width), to: worker,
-                descriptors: [number])
+                .showPast(
+                    id: id, stream: name, side: side, place: place, format: format, width: width, keepsUnits: units != nil),
+                to: worker, descriptors: [number] + (units.map { [$0.number] } ?? []))
             setTimer()
         }
         let still = try result.get()
@@ -44,9 +50,9 @@ extension Supervisor {
 
 extension Supervisor {
     /// Where the captures of a stream lie.
-    private func captures(of name: String) throws(ServiceFault) -> CaptureFolder {
+    func captures(of name: String) throws(ServiceFault) -> CaptureFolder {
         _ = try find(name)
-        guard let folder = configuration.stills ?? surroundings.stateDirectory.map({ $0 + "/stills" }) else {
+        guard let folder = captureRoot else {
             throw ServiceFault(
                 .conflict, "there is no folder for stills and clips: set stills.folder or state-directory in the configuration")
         }
@@ -54,7 +60,7 @@ extension Supervisor {
     }
 
     /// Does what may block on a thread of its own.
-    private func onDisk<Value: Sendable>(
+    func onDisk<Value: Sendable>(
         _ body: @escaping @Sendable () throws(CaptureFolder.Fault) -> Value
     ) async throws(ServiceFault) -> Value {
         let result = await withCheckedContinuation { (waiter: CheckedContinuation<Result<Value, CaptureFolder.Fault>, Never>) in
@@ -86,16 +92,6 @@ extension Supervisor {
         return capture
     }
 
-    public func still(_ number: Int, of name: String) async throws(ServiceFault) -> Still {
-        let folder = try captures(of: name)
-        let bytes = try await onDisk { () throws(CaptureFolder.Fault) -> [UInt8]? in
-            guard let path = folder.find(.still, number) else { return nil }
-            return try CaptureFolder.read(path, largest: Self.largestStill)
-        }
-        guard let bytes else { throw ServiceFault(.notFound, "the stream has no still of this number") }
-        return Still(bytes: bytes, frame: nil)
-    }
-
     public func makeClip(
         of name: String, from: MonotonicTime, to: MonotonicTime, as format: ClipFormat
     ) async throws(ServiceFault) -> Capture {
@@ -112,7 +108,8 @@ extension Supervisor {
                 guard let id = requests.addClip(waiter, worker: number, now: .now()) else { return }
                 clips.add(PendingClips.Clip(stream: name, worker: number, folder: folder, begun: begun), id)
                 send(
-                    .cutClip(id: id, stream: name, from: from.nanoseconds, to: to.nanoseconds, format: format), to: worker,
+                    .cutClip(id: id, stream: name, from: from.nanoseconds, to: to.nanoseconds, format: format, ofInput: false),
+                    to: worker,
                     descriptors: [begun.file.number])
                 setTimer()
             }
@@ -127,8 +124,11 @@ extension Supervisor {
     public func clip(_ number: Int, of name: String) async throws(ServiceFault) -> Capture {
         let folder = try captures(of: name)
         if let capture = clips.capture(number, of: name) { return capture }
+        let isComing = deferred.queue.contains(number, of: name, .clip)
         let found = try await onDisk { () throws(CaptureFolder.Fault) -> Capture? in
-            guard let path = folder.find(.clip, number) else { return nil }
+            guard let path = folder.find(.clip, number) else {
+                return isComing ? Capture(.clip, number: number, path: "", state: .pending) : nil
+            }
             var capture = Capture(.clip, number: number, path: path, state: .ready)
             capture.bytes = CaptureFolder.size(of: path) ?? 0
             return capture
@@ -142,6 +142,7 @@ extension Supervisor {
         guard let clip = clips.take(id, worker: worker.number) else { return }
         // It is pending until it has its name.
         clips.add(clip, id)
+        if let source = clip.source { return keep(source, ofClip: id) }
         StageThread(name: "files") { [loop, weak self] in
             let result = Result { () throws(CaptureFolder.Fault) in try clip.folder.complete(clip.begun) }
             loop.execute { [weak self] in self?.assumeIsolated { $0.finish(clip, id, result, seconds) } }
@@ -171,10 +172,14 @@ extension Supervisor {
         for clip in clips.takeAll(of: worker.number) { fail(clip, "the stream's worker has ended") }
     }
 
-    private func fail(_ clip: PendingClips.Clip, _ reason: String) {
+    func fail(_ clip: PendingClips.Clip, _ reason: String) {
         clips.fail(clip, reason)
+        clip.end()
         record(.clip, stream: clip.stream, "clip \(clip.begun.number) has failed: \(reason)")
-        StageThread(name: "files") { clip.folder.abandon(clip.begun) }.detach()
+        StageThread(name: "files") {
+            clip.folder.abandon(clip.begun)
+            if let source = clip.source { source.folder.abandon(source.units) }
+        }.detach()
     }
 }
 

@@ -209,6 +209,7 @@ extension Supervisor: StreamService {
         health.lastReloadWasGood = lastReload.isGood
         health.lastReload = lastReload.time
         health.cores = capacity.cores
+        health.deferred = deferredFigures
         health.coresUsed = workers.values.reduce(0) { $0 + $1.usage.cores }
         health.checks.append(
             ServiceHealth.Check(

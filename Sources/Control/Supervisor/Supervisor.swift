@@ -75,6 +75,7 @@ public actor Supervisor {
     var requests: PendingRequests
     var calls = CallRegistry()
     var clips = PendingClips()
+    let deferred = DeferredWork()
     var lastReload = ReloadOutcome()
     let reloadTurn = Turn()
     /// Who waits until the streams have settled, and until when.
@@ -133,6 +134,7 @@ public actor Supervisor {
         apply(configuration)
         addKept()
         regroup()
+        findDeferred()
         turn()
     }
 
@@ -144,7 +146,9 @@ public actor Supervisor {
         requests.failAll(ServiceFault(.unavailable, "the service ends"))
         settle()
         for worker in Array(workers.values) { updateNeed(of: worker) }
-        if !workers.isEmpty { await withCheckedContinuation { endWaiters.append($0) } }
+        stopDeferred("the service ends")
+        answerWaiters { _ in true }
+        if hasProcesses { await withCheckedContinuation { endWaiters.append($0) } }
         for name in supervised.keys { surroundings.runtime?.withdraw(name) }
         reports?.finish()
         events.finish()
@@ -155,9 +159,11 @@ public actor Supervisor {
     /// - Parameter apply: is called with each new configuration before the streams follow it. When it throws, the old one stays.
     public func follow(_ apply: @escaping @Sendable (ServiceConfiguration) throws(ServiceFault) -> Void) { follow = apply }
 
+    private var hasProcesses: Bool { !workers.isEmpty || deferred.process != nil }
+
     /// Called when a worker has gone.
     func workerLeft() {
-        guard isEnding, workers.isEmpty else { return }
+        guard isEnding, !hasProcesses else { return }
         for waiter in endWaiters { waiter.resume() }
         endWaiters = []
     }
@@ -173,6 +179,7 @@ public actor Supervisor {
         for worker in Array(workers.values) { if let due = worker.lifecycle.due, due <= now { tell(worker, .time) } }
         for stream in Array(supervised.values) { if let due = stream.lifecycle.due, due <= now { tell(stream, .time) } }
         requests.expire(now)
+        answerWaiters { $0.due <= now }
         if let due = nextTick, due <= now {
             // On whole seconds, as the pings are, so that the supervisor wakes once for all.
             let interval = Self.tickInterval.count
@@ -191,6 +198,7 @@ public actor Supervisor {
         var due = [nextTick, nextAlive, requests.due].compactMap { $0 }
         due += workers.values.compactMap(\.lifecycle.due)
         due += supervised.values.compactMap(\.lifecycle.due)
+        due += deferred.waiters.map(\.due)
         guard let next = due.min() else { return }
         loop.setTimer(at: next) { [weak self] in self?.assumeIsolated { $0.turn() } }
     }
@@ -247,12 +255,15 @@ public actor Supervisor {
         let ours = workers.values.reduce(own.cores) { $0 + $1.usage.cores }
         let seconds = lastTick.map { (now - $0).seconds } ?? 0
         lastTick = now
-        for (name, share) in sharing.shares(of: demands, on: machine.figures(capacity.cores, ours, at: now), seconds: seconds) {
+        // What is made later takes only what the streams leave.
+        let figures = machine.figures(capacity.cores, ours, at: now, leftOver: deferred.usage.cores)
+        for (name, share) in sharing.shares(of: demands, on: figures, seconds: seconds) {
             guard let stream = supervised[name], let worker = workers[stream.worker], worker.started.contains(name) else {
                 continue
             }
             send(.share(stream: name, dealt: share.dealt, optional: share.optional, room: share.room), to: worker)
         }
+        tickDeferred(idle: figures.idle, lost: demands.values.reduce(0) { $0 + $1.lost }, at: now)
         let status = statusLine
         if status != lastStatus { manager.status(status) }
         lastStatus = status
@@ -313,8 +324,13 @@ extension MachineUsage {
     /// - Parameters:
     ///   - cores: what the service may use.
     ///   - ours: what it and its workers used since the last call.
-    fileprivate mutating func figures(_ cores: Double, _ ours: Double, at now: MonotonicTime) -> CoreSharing.Machine {
-        guard let busy = busyCores(at: now) else { return CoreSharing.Machine(cores: cores, usedByOthers: 0) }
+    ///   - leftOver: what work used that gives way to all else.
+    fileprivate mutating func figures(
+        _ cores: Double, _ ours: Double, at now: MonotonicTime, leftOver: Double
+    ) -> CoreSharing.Machine {
+        guard let busy = busyCores(at: now).map({ max(0, $0 - leftOver) }) else {
+            return CoreSharing.Machine(cores: cores, usedByOthers: 0)
+        }
         // A limit of the control group may leave less than what the machine has idle.
         return CoreSharing.Machine(
             cores: cores, usedByOthers: max(0, busy - ours), idle: max(0, min(processors - busy, cores - ours)))
@@ -340,7 +356,7 @@ extension EventKind {
             .notice
         case .picture, .rung, .message, .reaction: .info
         // `changed` has said it already.
-        case .settings: .debug
+        case .settings, .readiness: .debug
         }
     }
 }

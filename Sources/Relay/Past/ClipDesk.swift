@@ -25,6 +25,8 @@ final class ClipDesk: Sendable {
         /// By the machine's clock.
         let from, to: MonotonicTime
         let container: ClipContainer
+        /// Of what came in, as a transport stream, with what went out beside it.
+        let isOfInput: Bool
         let write: Writing
         let answer: Answer
     }
@@ -60,8 +62,9 @@ final class ClipDesk: Sendable {
             return request.answer(.failure(PastFault(.conflict, "a clip reaches at most 60s into the future: record more")))
         }
         if request.from <= now {
-            if let lack = past.output.lack { return request.answer(.failure(lack.fault(.after))) }
-            if let oldest = past.output.withUnits({ $0.count > 0 ? $0[0].time : nil }), request.to < oldest {
+            let (ring, side): (PastRing, StreamPicture.Side) = request.isOfInput ? (past.input, .before) : (past.output, .after)
+            if let lack = ring.lack { return request.answer(.failure(lack.fault(side))) }
+            if let oldest = ring.withUnits({ $0.count > 0 ? $0[0].time : nil }), request.to < oldest {
                 return request.answer(
                     .failure(PastFault(.missing, "what was sent then has left: set a longer past or a larger past-memory")))
             }
@@ -79,7 +82,7 @@ final class ClipDesk: Sendable {
             let number = state.newest
             state.running.insert(number)
             state.threads[number] = StageThread(name: "clip", niceness: 10) { [self] in
-                let result = Result { () throws(PastFault) in try cut(request, past.output) }
+                let result = Result { () throws(PastFault) in try cut(request, past) }
                 _ = self.state.withLock { $0.running.remove(number) }
                 request.answer(result)
             }
@@ -100,7 +103,8 @@ final class ClipDesk: Sendable {
 
     private var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    private func cut(_ request: Request, _ ring: PastRing) throws(PastFault) -> PastClip {
+    private func cut(_ request: Request, _ past: Past) throws(PastFault) -> PastClip {
+        let ring = request.isOfInput ? past.input : past.output
         while PastReader.start(of: request.from, in: ring) == nil || request.from > .now() {
             if isClosed || .now() > request.to {
                 throw PastFault(.missing, "nothing was sent then: somebody must receive the output")
@@ -108,7 +112,15 @@ final class ClipDesk: Sendable {
             (.now() + Self.pollInterval).sleep()
         }
         guard let start = PastReader.start(of: request.from, in: ring) else { throw .gone }
-        var source = ClipSource(PastReader(ring, from: start), until: request.to) { [self] in isClosed }
+        let reader: any ClipReader
+        if request.isOfInput {
+            let input = InputReader(past, from: start)
+            if let fault = input.fault { throw fault }
+            reader = input
+        } else {
+            reader = PastReader(ring, from: start)
+        }
+        var source = ClipSource(reader, until: request.to) { [self] in isClosed }
         let file = unsafe ClipFile(request.write)
         switch request.container {
         case .ts:
@@ -131,7 +143,7 @@ final class ClipDesk: Sendable {
 
     /// The transport stream of a clip, piece by piece. Waits for what is yet to come.
     private struct ClipSource {
-        var reader: PastReader
+        var reader: any ClipReader
         let end: MonotonicTime
         let isEnded: () -> Bool
         private(set) var fault: PastFault?
@@ -139,7 +151,7 @@ final class ClipDesk: Sendable {
         /// So many bytes of it have been given.
         private var given = 0
 
-        init(_ reader: PastReader, until end: MonotonicTime, isEnded: @escaping () -> Bool) {
+        init(_ reader: any ClipReader, until end: MonotonicTime, isEnded: @escaping () -> Bool) {
             (self.reader, self.end, self.isEnded) = (reader, end, isEnded)
         }
 

@@ -24,6 +24,8 @@ public struct PastPicture: Sendable {
 /// Thread-safe. Few requests wait; others are refused.
 final class PastDesk: Sendable {
     typealias Answer = @Sendable (Result<PastPicture, PastFault>) -> Void
+    /// - Returns: why it cannot be kept; nil when it was.
+    typealias Keeping = @Sendable ([UInt8]) -> String?
 
     struct Request: Sendable {
         let side: StreamPicture.Side
@@ -33,6 +35,8 @@ final class PastDesk: Sendable {
         let width: Int
         /// See ``PastRing/find(_:_:stampBases:now:)``.
         let stampBases: [UInt32]
+        /// Gets what makes the picture anew later (``UnitFile``), before the answer; nil where nobody wants that.
+        let keep: Keeping?
         let answer: Answer
     }
 
@@ -95,6 +99,7 @@ final class PastDesk: Sendable {
         }
         let entries = ring.withUnits { $0.entries(before: target, most: Self.mostEntries) }
         guard !entries.isEmpty else { throw .gone }
+        let units = request.keep == nil ? [] : try self.units(around: target, request.side, past.input)
         var fault = PastFault.gone
         for entry in entries {
             switch decode(target, from: entry, of: ring, request) {
@@ -102,11 +107,26 @@ final class PastDesk: Sendable {
                 // A mask may have been set meanwhile, which this picture lacks.
                 let isMasked = request.side == .before ? settings.holdsBypass : target.maskNumber < settings.maskNumber
                 if isMasked { throw request.side == .before ? .masked : .gone }
+                // What came in shows what a mask hides.
+                if request.keep != nil, settings.holdsBypass { throw .maskedLater }
+                if let fault = request.keep?(units) { throw PastFault(.conflict, "the still cannot be kept: \(fault)") }
                 return picture
             case .failure(let found): fault = found
             }
         }
         throw fault
+    }
+
+    /// What makes a picture anew.
+    private func units(
+        around target: PastUnit, _ side: StreamPicture.Side, _ input: PastRing
+    ) throws(PastFault) -> [UInt8] {
+        if settings.holdsBypass { throw .maskedLater }
+        if let lack = input.lack { throw lack.fault(.before) }
+        guard let source = side == .before ? target : input.source(of: target) else {
+            throw PastFault(.missing, "the picture that came in for it has left: set a larger past-memory, or ask for fast")
+        }
+        return try input.unitFile(around: source, hdrPeak: settings.current.hdrPeak)
     }
 
     /// - Returns: a fault where an earlier entry point may help.

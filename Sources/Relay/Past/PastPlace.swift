@@ -33,6 +33,8 @@ public struct PastFault: Error, Hashable, Sendable, CustomStringConvertible {
     static let busy = PastFault(.busy, "other pictures of the past are being made: try again later")
     static let gone = PastFault(.missing, "it has just left what is kept: set a longer past or a larger past-memory")
     static let masked = PastFault(.conflict, "a mask is set, so pictures as they came are not kept: ask for after")
+    static let maskedLater = PastFault(
+        .conflict, "a mask is set, so pictures as they came are not kept to make a better one of: ask for fast")
     static let future = PastFault(.conflict, "that time is yet to come: ask for a time up to 0s")
 }
 

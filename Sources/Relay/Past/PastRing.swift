@@ -189,6 +189,9 @@ final class PastRing: Sendable {
         }
     }
 
+    /// The layout that was added last.
+    var newestLayout: TransportStreamLayout? { state.withLock { $0.layouts.last } }
+
     func layout(_ number: Int) -> TransportStreamLayout? {
         state.withLock { state in
             let place = number - state.firstLayout

@@ -61,10 +61,10 @@ public enum StreamPlaceKeys {
                 name: prefix + "passphrase", help: "The passphrase of \(owner). Better in a file of its own.",
                 allowed: "10 to 79 bytes", example: "at-least-ten-characters", isForAPI: true),
             StreamPlaceKey(
-                name: prefix + "passphrase-file", help: "The file that holds the passphrase of \(owner), in one line.",
+                name: prefix + "passphrase-file", help: "The file with the passphrase of \(owner), in one line.",
                 allowed: "the path of a file", example: "/etc/burnish/studio.passphrase", isForAPI: false),
             StreamPlaceKey(
-                name: prefix + "passphrase-credential", help: "The systemd credential that holds the passphrase of \(owner).",
+                name: prefix + "passphrase-credential", help: "The systemd credential with the passphrase of \(owner).",
                 allowed: "the name of a systemd credential", example: "studio-passphrase", isForAPI: false),
         ]
     }
@@ -79,10 +79,10 @@ public enum StreamPlaceKeys {
                 name: key, help: "The token that \(peers) send. Without it: the service's.",
                 allowed: "16 to 256 letters, digits and signs", example: "write-a-long-random-text-here", isForAPI: false),
             StreamPlaceKey(
-                name: key + "-file", help: "The file that holds this token, in one line.", allowed: "the path of a file",
+                name: key + "-file", help: "The file with this token, in one line.", allowed: "the path of a file",
                 example: "/etc/burnish/studio.\(key)", isForAPI: false),
             StreamPlaceKey(
-                name: key + "-credential", help: "The systemd credential that holds this token.",
+                name: key + "-credential", help: "The systemd credential with this token.",
                 allowed: "the name of a systemd credential", example: "studio-\(key)", isForAPI: false),
         ]
     }

@@ -2,6 +2,7 @@ import Control
 import HTTPTypes
 import Hummingbird
 import Media
+import Settings
 import WorkerProtocol
 
 /// Stills and clips of streams, on the service's disk.
@@ -9,25 +10,62 @@ enum CaptureAnswers {
     @Sendable static func makeStill(_ request: RouteRequest, _ site: Site) async throws -> Response {
         let now = MonotonicTime.now()
         let name = request["name"] ?? ""
-        try PastAnswers.refuseBest(text("quality", request), key: "quality")
-        let capture = try await site.service.makeStill(
-            of: name, side: text("side", request) == "before" ? .before : .after, at: try place(in: request, now: now),
-            as: StillFormat(rawValue: text("format", request) ?? "") ?? .jpeg, width: 3840)
+        let place = try place(in: request, now: now)
+        let side: PictureSide = text("side", request) == "before" ? .before : .after
+        let format = StillFormat(rawValue: text("format", request) ?? "") ?? .jpeg
+        let capture =
+            text("quality", request) == "best"
+            ? try await site.service.makeBestStill(of: name, side: side, at: place, as: format, width: 3840)
+            : try await site.service.makeStill(of: name, side: side, at: place, as: format, width: 3840)
         return accepted(capture, "/api/v1/streams/\(PercentCoding.encode(name))/stills/\(capture.number)")
     }
 
     @Sendable static func still(_ request: RouteRequest, _ site: Site) async throws -> Response {
-        let still = try await site.service.still(request.integer("number", or: 0), of: request["name"] ?? "")
+        var wait = Nanoseconds.zero
+        if let text = request["wait"] {
+            guard let time = TimeText.read(text), time <= longestWait else {
+                throw Problem(.invalid, key: "wait", "wait is a time up to 60s, as 5s")
+            }
+            wait = time
+        }
+        let (still, isProxy) = try await site.service.bestStill(
+            request.integer("number", or: 0), of: request["name"] ?? "", wait: wait)
         let isJPEG = still.bytes.starts(with: [0xFF, 0xD8])
         return Response(
-            status: .ok, headers: [.contentType: isJPEG ? "image/jpeg" : "image/png", .burnishStill: "final"],
+            status: .ok,
+            headers: [
+                .contentType: isJPEG ? "image/jpeg" : "image/png", .burnishStill: isProxy ? "proxy" : "final",
+                .cacheControl: "no-store",
+            ],
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: still.bytes)))
+    }
+
+    private static let longestWait = Nanoseconds.seconds(60)
+
+    @Sendable static func deferred(_ request: RouteRequest, _ site: Site) async throws -> Response {
+        let list = try await site.service.deferred(of: request["name"] ?? "")
+        return .json([
+            "deferred": .list(
+                list.map { item in
+                    [
+                        "kind": .text(item.kind.rawValue), "number": .count(item.number), "state": .text(item.state.rawValue),
+                        "bytes": .integer(item.bytes), "seconds": .number(item.age), "position": .count(item.position),
+                    ]
+                })
+        ])
+    }
+
+    @Sendable static func readiness(_ request: RouteRequest, _ site: Site) async throws -> Response {
+        let now = try await site.service.readiness(of: request["name"] ?? "")
+        return .json([
+            "still": .text(now.still.rawValue), "best": .text(now.best.rawValue), "clip": .text(now.clip.rawValue),
+            "waiting": .count(now.waiting),
+        ])
     }
 
     @Sendable static func makeClip(_ request: RouteRequest, _ site: Site) async throws -> Response {
         let now = MonotonicTime.now()
         let name = request["name"] ?? ""
-        try PastAnswers.refuseBest(text("quality", request), key: "quality")
         if text("side", request) == "before" {
             throw Problem(.conflict, key: "side", "clips of what came in are not made yet: ask for after")
         }
@@ -36,9 +74,12 @@ enum CaptureAnswers {
             guard let time = PastTime.read(text) else { throw Problem(.invalid, key: key, PastTime.wanted(key)) }
             return now + time
         }
-        let capture = try await site.service.makeClip(
-            of: name, from: try time("from", or: .zero), to: try time("to", or: .zero),
-            as: ClipFormat(rawValue: text("format", request) ?? "") ?? .mp4)
+        let (from, to) = (try time("from", or: .zero), try time("to", or: .zero))
+        let format = ClipFormat(rawValue: text("format", request) ?? "") ?? .mp4
+        let capture =
+            text("quality", request) == "best"
+            ? try await site.service.makeBestClip(of: name, from: from, to: to, as: format)
+            : try await site.service.makeClip(of: name, from: from, to: to, as: format)
         return accepted(capture, "/api/v1/streams/\(PercentCoding.encode(name))/clips/\(capture.number)")
     }
 
@@ -85,8 +126,20 @@ enum CaptureAnswers {
                 "state": .choice(Capture.State.allCases.map(\.rawValue)), "file": .text(), "bytes": .integer(0...Int64.max),
                 "frame": .nullable(.integer(0...Int64.max)), "reason": .text(),
             ]),
+        "DeferredCapture": .object(
+            "What is to be made well. `position` counts those of all streams that are made before it.",
+            [
+                "kind": .choice(Capture.Kind.allCases.map(\.rawValue)), "number": .integer(1...(1 << 53)),
+                "state": .choice(DeferredCapture.State.allCases.map(\.rawValue)), "bytes": .integer(0...Int64.max),
+                "seconds": .number(), "position": .integer(0...(1 << 53)),
+            ]),
+        "Readiness": .object(
+            "Of stills, of those with `quality` best, and of clips. `waiting` of the stream's wait to be made well.",
+            [
+                "still": readinessState, "best": readinessState, "clip": readinessState, "waiting": .integer(0...(1 << 53)),
+            ]),
         "NewStill": .object(
-            "Which picture: `at` (as -2s), `frame` or `rtp`. `side` is after, unless it says otherwise. best is not made yet.",
+            "Which picture: `at` (as -2s), `frame` or `rtp`. `side` is after, unless it says otherwise. With `quality` best the answer's file is a proxy, and a better one takes its place later.",
             [:],
             optional: [
                 "at": .text(most: 16), "frame": .integer(0...Int64.max), "rtp": .integer(0...Int64(UInt32.max)),
@@ -94,7 +147,7 @@ enum CaptureAnswers {
                 "format": .choice(StillFormat.allCases.map(\.rawValue)),
             ]),
         "NewClip": .object(
-            "From when to when, as -20s and 5s; what is left out is now. `format` is mp4, unless it says otherwise. best is not made yet.",
+            "From when to when, as -20s and 5s; what is left out is now. `format` is mp4, unless it says otherwise. With `quality` best it is made anew of what came in, later.",
             [:],
             optional: [
                 "from": .text(most: 16), "to": .text(most: 16), "side": .choice(PictureSide.allCases.map(\.rawValue)),
@@ -102,6 +155,8 @@ enum CaptureAnswers {
             ]),
     ]
 }
+
+private let readinessState = Schema.choice(CaptureReadiness.State.allCases.map(\.rawValue))
 
 extension HTTPField.Name {
     static let burnishStill = Self("Burnish-Still")!

@@ -42,7 +42,9 @@ enum PastAnswers {
     }
 
     static func refuseBest(_ quality: String?, key: String) throws(Problem) {
-        if quality == "best" { throw Problem(.conflict, key: key, "best is not made yet: ask for fast or sent") }
+        if quality == "best" {
+            throw Problem(.conflict, key: key, "best is made later, on the disk: ask for it by POST to the stream's stills")
+        }
     }
 
     /// The picture that a query names; nil where it names none.

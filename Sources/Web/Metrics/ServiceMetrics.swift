@@ -30,6 +30,16 @@ extension Metrics {
         .service("capacity_used_ratio", .gauge, unit: "ratio", "The share of the cores in use: 0 to 1.") {
             $0.health.cores > 0 ? [Sample(.number($0.health.coresUsed / $0.health.cores))] : []
         },
+        .service("deferred_captures", .gauge, "Stills and clips that wait to be made well.") {
+            [Sample(count: $0.health.deferred.waiting)]
+        },
+        .service("deferred_bytes", .gauge, unit: "bytes", "What those take on the disk.") {
+            [Sample(.number(Double($0.health.deferred.bytes)))]
+        },
+        .service(
+            "deferred_total", .counter, labels: ["outcome"],
+            "The same by outcome: made, failed, expired, refused."
+        ) { $0.health.deferred.outcomes.map { Sample($0.name, count: $0.count) } },
         .service(
             "tls_certificate_expiry_timestamp_seconds", .gauge, unit: "seconds",
             "When the certificate of the HTTP interface expires, in seconds since 1970."

@@ -24,6 +24,7 @@ enum Page {
         ("addresses", PackageResources.addresses_js), ("api", PackageResources.api_js),
         ("asking", PackageResources.asking_js), ("burnish", PackageResources.burnish_js),
         ("callers", PackageResources.callers_js), ("calls", PackageResources.calls_js),
+        ("captures", PackageResources.captures_js),
         ("checks", PackageResources.checks_js), ("controls", PackageResources.controls_js),
         ("copying", PackageResources.copying_js), ("delay", PackageResources.delay_js),
         ("editor", PackageResources.editor_js), ("elements", PackageResources.elements_js),

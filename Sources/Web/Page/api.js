@@ -64,6 +64,16 @@ export const api = {
     const response = await call(stream(name, `/picture/${side}?width=${width}`));
     return response.status === 204 ? undefined : response.blob();
   },
+  readiness: (name) => json(stream(name, "/readiness")),
+  deferred: async (name) => (await json(stream(name, "/deferred"))).deferred,
+  makeStill: (name, wish) => json(stream(name, "/stills"), body("POST", wish)),
+  // - wait: seconds, for the final one.
+  still: async (name, number, wait) => {
+    const response = await call(stream(name, `/stills/${number}${wait ? `?wait=${wait}s` : ""}`));
+    return { blob: await response.blob(), isFinal: response.headers.get("Burnish-Still") === "final" };
+  },
+  makeClip: (name, wish) => json(stream(name, "/clips"), body("POST", wish)),
+  clip: (name, number) => json(stream(name, `/clips/${number}`)),
 };
 
 // Returns why it failed; nothing when it did not.

@@ -6,6 +6,7 @@ import { api, onHeard } from "/page/api.js";
 import { ask } from "/page/asking.js";
 import { Callers } from "/page/callers.js";
 import { Calls } from "/page/calls.js";
+import { Captures } from "/page/captures.js";
 import { Controls } from "/page/controls.js";
 import { Editor } from "/page/editor.js";
 import { find, text } from "/page/elements.js";
@@ -28,6 +29,7 @@ let stream;
 let names = [];
 let callers = [];
 const pictures = new Pictures();
+const captures = new Captures(report);
 const history = new History();
 const addresses = new Addresses();
 const connections = new Callers(report);
@@ -95,6 +97,7 @@ async function renewStream(next) {
   if (name !== chosen) return;
   stream = next;
   pictures.follow(name);
+  captures.follow(stream);
   showTitle(stream);
   addresses.show(stream);
   showControls();
@@ -124,6 +127,7 @@ async function renewFigures() {
   bars(find("stages"), now?.stages ?? [], milliseconds);
   const sizes = now?.sizes ? `${now.sizes.input} → ${now.sizes.output}` : "";
   text(find("sizes"), sizes + (history.isBypassed ? ", sent as it came" : ""));
+  await captures.renew();
   await history.renew(name);
 }
 

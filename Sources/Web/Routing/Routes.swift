@@ -133,7 +133,8 @@ enum Routes {
                     name: "rtp", about: "The picture with this RTP time stamp: as it came in, or as a viewer of a call got it.",
                     schema: .integer(0...Int64(UInt32.max))),
                 .init(
-                    name: "quality", about: "How a picture of the past is made. best is not made yet.",
+                    name: "quality",
+                    about: "How a picture of the past is made. best is refused here: POST to the stream's stills makes it.",
                     schema: .choice(["fast", "best"], fallback: "fast")),
                 .init(
                     name: "format", about: "How a picture of the past is written.",
@@ -263,18 +264,32 @@ enum Routes {
     static let captures: [Route] = [
         Route(
             method: .post, path: "/api/v1/streams/{name}/stills", id: "makeStill",
-            summary: "Makes a still of the past. It is on the disk when the answer comes.", access: .changes,
+            summary: "Makes a still of the past. It, or its proxy, is on the disk when the answer comes.", access: .changes,
             parameters: [stream], body: .named("NewStill"),
             success: .json(
                 .named("Capture"), "The still.", status: .accepted, headers: ["Location": "The still's path."]),
             problems: [.unavailable, .conflict], answer: CaptureAnswers.makeStill),
         Route(
             method: .get, path: "/api/v1/streams/{name}/stills/{number}", id: "getStill", summary: "A still that was made.",
-            access: .changes, parameters: [stream, number],
+            access: .changes,
+            parameters: [
+                stream, number,
+                .init(name: "wait", about: "How long to wait for the final one, as 5s; 60s at most.", schema: .text(most: 16)),
+            ],
             success: .init(
                 about: "The best there is of it.", content: [("image/jpeg", nil), ("image/png", nil)],
                 headers: ["Burnish-Still": "proxy where a better one is to come, else final."]),
-            problems: [.unavailable, .conflict], answer: CaptureAnswers.still),
+            problems: [.unavailable, .conflict, .invalid], answer: CaptureAnswers.still),
+        Route(
+            method: .get, path: "/api/v1/streams/{name}/deferred", id: "listDeferred",
+            summary: "The stream's stills and clips that wait to be made well, in the order in which that is done.",
+            access: .views, parameters: [stream],
+            success: .json(.object("", ["deferred": .list(.named("DeferredCapture"))]), "What waits."),
+            answer: CaptureAnswers.deferred),
+        Route(
+            method: .get, path: "/api/v1/streams/{name}/readiness", id: "getReadiness",
+            summary: "Whether stills and clips can be made now. An event tells each change.", access: .views,
+            parameters: [stream], success: .json(.named("Readiness"), "How it is."), answer: CaptureAnswers.readiness),
         Route(
             method: .post, path: "/api/v1/streams/{name}/clips", id: "makeClip",
             summary:

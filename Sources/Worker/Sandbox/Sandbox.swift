@@ -43,8 +43,11 @@ public enum Sandbox {
 
     /// Enters. There is no way back. Call it once, before the process has a second thread: Landlock holds for the calling thread
     /// and for those that it starts.
+    /// - Parameters:
+    ///   - path: of a file that may be read, besides.
+    ///   - output: the path of a file that is there and may be written. Without Landlock none can be.
     /// - Throws: why the process is not protected. It must not run streams then.
-    public static func enter() throws(SandboxFault) -> Protection {
+    public static func enter(reading path: String? = nil, writing output: String? = nil) throws(SandboxFault) -> Protection {
         guard burnish_thread_count() == 1 else { throw SandboxFault(step: .threads, code: 0) }
         // Swift's crash handler starts a program, which a sandbox denies. It would then swallow signals of others.
         // The process that started this one may have blocked them.
@@ -59,11 +62,11 @@ public enum Sandbox {
         let landlock = burnish_landlock_version()
         if landlock > 0 {
             let version = min(landlock, Int32(burnish_landlock_newest))
-            let paths = unsafe readable.map { unsafe UnsafePointer<CChar>(strdup($0)) }
+            let paths = unsafe (readable + (path.map { [$0] } ?? [])).map { unsafe UnsafePointer<CChar>(strdup($0)) }
             defer { unsafe paths.forEach { unsafe free(UnsafeMutablePointer(mutating: $0)) } }
-            try check(unsafe burnish_landlock_enter(version, paths, paths.count), .landlock)
+            try check(unsafe burnish_landlock_enter(version, paths, paths.count, output), .landlock)
         }
-        try check(burnish_filter_enter(landlock > 0 ? 1 : 0), .filter)
+        try check(burnish_filter_enter(landlock > 0 ? output == nil ? 1 : 2 : 0), .filter)
         return Protection(landlock: Int(landlock))
     }
 
