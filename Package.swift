@@ -157,7 +157,7 @@ let package = Package(
         .target(
             name: "EnhanceNetworks", dependencies: ["Enhance", "CWeights"], exclude: ["Weights"], swiftSettings: marked),
         .target(name: "Enhance", dependencies: ["Kernels", "Media"], swiftSettings: marked),
-        .target(name: "Settings", dependencies: ["Schedule", "Media"]),
+        .target(name: "Settings", dependencies: ["Schedule", "Media"], swiftSettings: marked),
         // How much of the machine there is, and who uses it.
         .target(name: "Machine", dependencies: ["Schedule", "Media"], swiftSettings: marked),
         // A stream's two ends, over whichever protocol: each stands in a module of its own, on the same sockets.

@@ -26,6 +26,7 @@ public final class Relay: Sendable {
     private let desk: PictureDesk
     private let pastDesk: PastDesk
     private let clipDesk: ClipDesk
+    private let recorder: Recorder
 
     /// Opens both ends.
     /// - Throws: what keeps an end from being opened: an address in use, a file that is not there, an output that
@@ -65,12 +66,15 @@ public final class Relay: Sendable {
         desk = PictureDesk(channels.pictures, channels.settings, timeout: configuration.pictureTimeout)
         pastDesk = PastDesk(channels.past, channels.settings)
         clipDesk = ClipDesk(channels.past)
+        recorder = Recorder(channels, open: configuration.openRecording)
+        recorder.follow(configuration.settings.record)
     }
 
     deinit {
         desk.close()
         pastDesk.close()
         clipDesk.close()
+        recorder.close()
     }
 
     private var control: StreamControl { channels.control }
@@ -152,6 +156,7 @@ public final class Relay: Sendable {
         desk.close()
         pastDesk.close()
         clipDesk.close()
+        recorder.close()
         // A receiver shows nothing before its time, and what is not shown yet is lost when the connection ends.
         min(output.newestSourceTime ?? .now(), .now() + .seconds(2)).sleep()
         // The last frames are still on their way. On a lossy leg some have to be sent again.
@@ -257,6 +262,7 @@ public final class Relay: Sendable {
     public func change(_ settings: StreamSettings) {
         channels.settings.change(to: settings)
         channels.past?.follow(channels.settings)
+        recorder.follow(settings.record)
     }
 
     /// The settings of the last change.

@@ -29,6 +29,8 @@ public struct RelayConfiguration: Sendable {
 
     /// Where to write a trace of every frame for `burnish replay`; nil writes none.
     public var tracePath: String?
+    /// Opens the files of a recording; nil records nothing.
+    public var openRecording: RecordOpening?
     /// Where other processes read what the stream does; nil where none do.
     public var telemetry: TelemetryMap.Writer?
     /// How long an output that is called may take to answer for the first time. Nil waits for nobody: the stream begins, and the
@@ -53,6 +55,10 @@ public struct RelayConfiguration: Sendable {
     /// On which side of their originals synthesised frames leave.
     var synthesisOrder: SynthesisOrder { options.lookahead == 0 ? .afterOriginal : .beforeOriginal }
 
+    /// Memory for units on their way into a recording, in bytes: at 5 Mbit/s, 16 MB are 25 seconds of a disk that stands still.
+    var recordingMemory = 16 << 20
+    /// How long a recording pauses after a fault, at first and at most.
+    var recordingPauses = Nanoseconds.seconds(1)...Nanoseconds.seconds(60)
     /// Whether files are read at the pace of their time stamps, like live sources. Tests about something else do not wait.
     var pacesFiles = true
     /// Whether each frame of a file waits until the one before is out. Tests that count what is synthesised in between set it, so

@@ -46,8 +46,8 @@ public enum StreamKeys {
             "crop", \.settings.steps.crop, or: "off", .live, .text(example: "50%x50%+10%+0%"),
             "a part of at least 16x16 as 320x180, 320x180+100+40 (from left and top), or in per cent as 50%x50%+10%+0%",
             help: """
-                Show a part of the picture at the size of the whole, from the middle where no place is given. A part of another \
-                shape than the picture's is stretched.
+                Show a part of the picture at the whole's size, from the middle where no place is given. A part of another shape \
+                is stretched.
                 """,
             read: StepSettings.Crop.init, write: \.description),
         StreamKey(
@@ -164,6 +164,33 @@ public enum StreamKeys {
             "past-memory", \.options.pastMemory, .restart, .text(example: "128MB"), "1MB to 4GB",
             help: "The most memory for `past`.",
             read: MemoryText.read, write: MemoryText.write, isAllowed: { MemoryText.range.contains($0) }),
+        StreamKey(
+            "record", \.settings.record.pattern, or: "off", .live, .text(example: "/srv/media/{stream}/%Y-%m-%d/%H%M%S.ts"),
+            "an absolute path with strftime's time that ends in .ts or .mp4",
+            help: "Record what is sent into such files: MPEG-TS, or MP4 in fragments.",
+            read: { try? RecordPattern($0) }, write: \.text,
+            complaint: { text in
+                guard text.hasPrefix("/") else { return nil }
+                do throws(RecordPattern.Fault) { _ = try RecordPattern(text) } catch { return error.text }
+                return nil
+            }),
+        StreamKey(
+            "record-every", \.settings.record.every, .live, .time, "1s to 10d, as 1h",
+            help: "How long a file gets. The next begins at a keyframe.",
+            read: LongTimeText.read, write: LongTimeText.write,
+            isAllowed: { (Nanoseconds.seconds(1)...Nanoseconds.seconds(864_000)).contains($0) }),
+        StreamKey(
+            "record-size", \.settings.record.size, or: "off", .live, .text(example: "2GB"), "1MB to 100TB",
+            help: "How large a file gets.", read: FileSizeText.read, write: FileSizeText.write,
+            isAllowed: { FileSizeText.range.contains($0) }),
+        StreamKey(
+            "record-keep", \.settings.record.keep, or: "off", .live, .text(example: "7d"), "1m to 3650d",
+            help: "Delete files of this pattern that are older.", read: LongTimeText.read, write: LongTimeText.write,
+            isAllowed: { (Nanoseconds.seconds(60)...Nanoseconds.seconds(3650 * 86_400)).contains($0) }),
+        StreamKey(
+            "record-keep-size", \.settings.record.keepSize, or: "off", .live, .text(example: "500GB"), "1MB to 100TB",
+            help: "Delete the oldest while they take more together.", read: FileSizeText.read, write: FileSizeText.write,
+            isAllowed: { FileSizeText.range.contains($0) }),
         StreamKey(
             "budget", \.settings.budget, .live, .time, "a time longer than 0ms, as 80ms",
             help: """

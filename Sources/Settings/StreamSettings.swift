@@ -64,6 +64,8 @@ public struct StreamSettings: Hashable, Sendable {
     public var bitRate: Int?
     /// How many times the input's bits the output's video may have; nil leaves it to ``bitsAllowed``.
     public var bits: Double?
+    /// What is recorded of the output.
+    public var record = RecordSettings()
     /// The bit rate follows the outputs' SRT links down to this; nil leaves it as it is.
     public var bitRateFloor: Int?
 

@@ -17,7 +17,7 @@ extension StreamCounters.Counter {
 
     /// Counters that make one metric, told apart by a label.
     public enum Family: CaseIterable, Sendable {
-        case unitsEnded, passingUnits, otherPrograms, callSound, callPackets, shed, tiles
+        case unitsEnded, passingUnits, otherPrograms, callSound, callPackets, shed, tiles, recordingDropped
 
         public var metric: (name: String, label: String, help: String) {
             switch self {
@@ -40,6 +40,8 @@ extension StreamCounters.Counter {
             case .callPackets: ("call_sound_packets_total", "fate", "Packets of Opus that were made of them.")
             case .shed: ("frames_shed_total", "by", "Originals that were dropped so that newer ones are in time.")
             case .tiles: ("tiles_total", "tier", "Tiles of super-resolution that were computed.")
+            case .recordingDropped:
+                ("recording_units_dropped_total", "reason", "Units that were sent and are not in the recording.")
             }
         }
 
@@ -139,6 +141,14 @@ extension StreamCounters.Counter {
         case .otherProgramPacketsOut: .part(of: .otherPrograms, "out", "other_program_packets_out", "Were sent to a receiver.")
         case .otherProgramPacketsDropped:
             .part(of: .otherPrograms, "dropped", "other_program_packets_dropped", "No receiver accepted them.")
+        case .recordingBytes: .own("recording_bytes", "Bytes of recordings that were written.")
+        case .recordingFiles: .own("recording_files", "Files of recordings that were begun.")
+        case .recordingDroppedSlow:
+            .part(of: .recordingDropped, "slow", "recording_units_dropped_slow", "The disk was too slow.")
+        case .recordingDroppedFailed:
+            .part(of: .recordingDropped, "failed", "recording_units_dropped_failed", "The file could not be opened or written.")
+        case .recordingDroppedRefused:
+            .part(of: .recordingDropped, "refused", "recording_units_dropped_refused", "MP4 does not hold them.")
         }
     }
 }

@@ -40,6 +40,7 @@ final class AssignedStream: Sendable {
     private let control: WorkerChannel
     private let desk: (any CallDesk)?
     private let state = Lock(State(values: StreamValues()))
+    let recordings: RecordingRequests
 
     init(
         _ assignment: WorkerAssignment, _ descriptors: [PassedDescriptor], _ control: WorkerChannel, _ desk: (any CallDesk)?
@@ -49,6 +50,7 @@ final class AssignedStream: Sendable {
         self.descriptors = descriptors
         self.control = control
         self.desk = desk
+        recordings = RecordingRequests(assignment.stream, control)
     }
 
     // MARK: The observer thread
@@ -89,6 +91,7 @@ final class AssignedStream: Sendable {
             throw StreamEnd(error)
         }
         configuration.telemetry = try openMap()
+        configuration.openRecording = { [recordings] _ in recordings.next() }
         if let limit = assignment.callsPerSecond { CallerLimit.perSecond = limit }
         do throws(TransportError) {
             try desk?.open(name, &configuration)

@@ -28,6 +28,8 @@ extension StreamEvent {
             case .output(.disconnected, _): .outputDown
             case .output(.refused, _): .outputRefused
             case .picture: .picture
+            case .recording: .recording
+            case .recordingFailed: .recordingFailed
             default: .message
             }
         var isUsual = false

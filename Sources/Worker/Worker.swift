@@ -158,6 +158,8 @@ public final class Worker: Sendable {
             stream.cutClip(id, from: from, to: to, format, ofInput: ofInput, into: descriptor, answer)
         case .react(let id, let name, let reaction):
             control.send(.changed(id: id, fault: stream(name).map { $0.react(reaction) } ?? Self.unknown(name)))
+        case .recording(let id, let name, let path, let fault):
+            stream(name)?.recordings.receive(id, path, descriptors.first, fault: fault)
         case .share(let name, let dealt, let optional, let room):
             stream(name)?.share(dealt: dealt, optional: optional, room: room)
         case .offer(let id, let name, let side, let description, let takesOver):

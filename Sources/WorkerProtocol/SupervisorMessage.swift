@@ -32,6 +32,8 @@ public enum SupervisorMessage: ChannelMessage {
     case cutClip(id: UInt64, stream: String, from: Int64, to: Int64, format: ClipFormat, ofInput: Bool)
     /// Let a reaction fly over the stream's pictures from now on. The answer is ``WorkerMessage/changed(id:fault:)``.
     case react(id: UInt64, stream: String, StreamReaction)
+    /// The answer to ``WorkerMessage/wantsRecording(id:stream:)``: the path of a file, whose descriptor is beside it, or why there is none.
+    case recording(id: UInt64, stream: String, path: String, fault: String?)
     /// The processor cores that a stream may count on: for all work on originals, for optional work, and for originals when its
     /// output becomes larger.
     case share(stream: String, dealt: Double, optional: Double, room: Double)
@@ -49,7 +51,7 @@ public enum SupervisorMessage: ChannelMessage {
     /// The next share replaces a lost one, and who asks for a picture or offers a call waits for a limited time anyway.
     public var isExpendable: Bool {
         switch self {
-        case .share, .showPicture, .showPast, .cutClip, .listCallers, .offer: true
+        case .share, .showPicture, .showPast, .cutClip, .listCallers, .offer, .recording: true
         default: false
         }
     }

@@ -27,6 +27,8 @@ public enum WorkerMessage: ChannelMessage {
     case clip(id: UInt64, byteCount: Int64, pictures: Int, seconds: Double)
     /// There is no such still or clip.
     case refusedPast(id: UInt64, PastRefusal)
+    /// Open the next file of the stream's recording, and answer with ``SupervisorMessage/recording(id:stream:path:fault:)``.
+    case wantsRecording(id: UInt64, stream: String)
     /// The stages whose loops have not turned for longer than their limit, as `stream/stage`; empty when all turn.
     case alive(id: UInt64, stalled: [String])
     /// Present connections of a stream, at most ``Caller/most``. More follow where this is not the last part.
@@ -40,7 +42,7 @@ public enum WorkerMessage: ChannelMessage {
 
     public var isExpendable: Bool {
         switch self {
-        case .event, .troubles, .described, .picture, .still, .refusedPast, .callers, .refusedCall: true
+        case .event, .troubles, .described, .picture, .still, .refusedPast, .callers, .refusedCall, .wantsRecording: true
         default: false
         }
     }
@@ -51,7 +53,7 @@ public struct StreamEvent: Codable, Hashable, Sendable {
     /// A closed list: operators filter by it.
     public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {
         case inputUp, inputDown, inputRefused, inputGap, outputUp, outputDown, outputRefused
-        case picture, rung, settings, message
+        case picture, rung, settings, recording, recordingFailed, message
         case reaction
     }
 

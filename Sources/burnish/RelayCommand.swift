@@ -96,6 +96,7 @@ struct RelayCommand: ParsableCommand {
         var configuration = RelayConfiguration(
             input: try StreamURL(input), outputs: outputs, options: values.options, settings: values.settings)
         configuration.tracePath = trace
+        configuration.openRecording = RecordOptions.open
         configuration.fitsMachine = true
         return configuration
     }

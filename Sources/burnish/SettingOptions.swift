@@ -22,6 +22,7 @@ struct SettingOptions: ParsableArguments {
     @Flag(help: .setting("keep-output")) var keepOutput = false
     @Option(help: .setting("hold")) var hold: String?
     @Option(help: .setting("lookahead")) var lookahead: String?
+    @OptionGroup var record: RecordOptions
     @Option(help: .setting("budget")) var budget: String?
     @Option(help: .setting("caution")) var caution: String?
     @Option(help: .setting("pacing"), completion: .setting("pacing")) var pacing: String?
@@ -45,6 +46,7 @@ struct SettingOptions: ParsableArguments {
             case let option as Option<String?>: texts[key(label)] = option.wrappedValue
             case let flag as Flag<Bool>: if flag.wrappedValue { texts[key(label)] = "true" }
             case let group as OptionGroup<StepOptions>: texts.merge(group.wrappedValue.texts) { first, _ in first }
+            case let group as OptionGroup<RecordOptions>: texts.merge(group.wrappedValue.texts) { first, _ in first }
             default: preconditionFailure("\(label) is neither an option nor a flag")
             }
         }
@@ -53,8 +55,10 @@ struct SettingOptions: ParsableArguments {
 
     /// The names of the options.
     static var keys: [String] {
-        let labels = Mirror(reflecting: SettingOptions()).children.compactMap(\.label).filter { $0 != "_steps" }
-        return (labels + Mirror(reflecting: StepOptions()).children.compactMap(\.label)).map(key)
+        let groups: Set = ["_steps", "_record"]
+        let labels = Mirror(reflecting: SettingOptions()).children.compactMap(\.label).filter { !groups.contains($0) }
+        let inner = [Mirror(reflecting: StepOptions()), Mirror(reflecting: RecordOptions())].flatMap(\.children)
+        return (labels + inner.compactMap(\.label)).map(key)
     }
 
     /// `_maxSize` is max-size.

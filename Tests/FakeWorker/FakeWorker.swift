@@ -39,6 +39,8 @@ import WorkerProtocol
         case unavailable, misconfigured
         /// Nobody answers at the first output.
         case unreachable
+        /// Asks for files to record into.
+        case record
     }
 
     private let channel: WorkerChannel
@@ -110,6 +112,7 @@ import WorkerProtocol
         case .end:
             for stream in sockets.keys { channel.send(.ended(stream: stream, code: 0, reason: "stopped")) }
             exit(0)
+        case .recording(let id, let stream, let path, let fault): record(id, stream, path, fault, descriptors)
         case .share: break
         }
     }
@@ -156,6 +159,7 @@ import WorkerProtocol
         case .unavailable: channel.send(.ended(stream: stream, code: 69, reason: "the port is in use"))
         case .unreachable:
             channel.send(.troubles(stream: stream, [StreamTrouble(output: 0, .unreachable, "srt://h:1: nobody answers there")]))
+        case .record: channel.send(.wantsRecording(id: 1, stream: stream))
         case .misconfigured: channel.send(.ended(stream: stream, code: 78, reason: "it cannot be so"))
         }
     }
@@ -202,6 +206,14 @@ import WorkerProtocol
         } else {
             channel.send(.clip(id: id, byteCount: 4, pictures: 1, seconds: 2))
         }
+    }
+
+    /// Writes a line into the file, and says what came. Asks for another after the first.
+    private func record(_ id: UInt64, _ stream: String, _ path: String, _ fault: String?, _ descriptors: [PassedDescriptor]) {
+        let failed = descriptors.first.map { file in Array("recording \(id)".utf8).withUnsafeBytes { file.write($0, at: 0) } }
+        let text = fault ?? (failed == .some(nil) ? "wrote \(path)" : "wrote nothing")
+        channel.send(.event(stream: stream, StreamEvent(.recording, text)))
+        if id < 2 { channel.send(.wantsRecording(id: id + 1, stream: stream)) }
     }
 
     /// Has no frame but 48.

@@ -45,11 +45,46 @@ func fuzzAPIInput(_ input: UnsafeRawBufferPointer) {
         for file in new.values.files where !StreamValues.usualFiles.contains(file.path) {
             precondition(file.path.hasPrefix("/srv/media/"), "a file elsewhere")
         }
+        if let path = new.values.settings.record.pattern?.text {
+            precondition(path.hasPrefix("/srv/media/"), "a recording elsewhere")
+        }
         for leg in [new.input] + new.outputs {
             if case .file(let path) = leg.url { precondition(path.hasPrefix("/srv/media/"), "a file elsewhere") }
         }
     } catch {
         precondition(!"\(error.key): \(error.text)".contains("\n"), "a fault of several lines")
+    }
+}
+
+/// The input is a text with a unit, or the pattern of a recording's names.
+func fuzzUnitTexts(_ input: UnsafeRawBufferPointer) {
+    guard let text = String(validating: input, as: UTF8.self) else { return }
+    func check<Value: Equatable>(_ value: Value?, _ write: (Value) -> String, _ read: (String) -> Value?) {
+        guard let value else { return }
+        precondition(read(write(value)) == value, "\(write(value)) is not read as it was written")
+    }
+    check(TimeText.read(text), TimeText.write, TimeText.read)
+    check(LongTimeText.read(text), LongTimeText.write, LongTimeText.read)
+    check(MemoryText.read(text), MemoryText.write, MemoryText.read)
+    check(FileSizeText.read(text), FileSizeText.write, FileSizeText.read)
+    check(BitRateText.read(text), BitRateText.write, BitRateText.read)
+    if let time = PastTime.read(text) { precondition(abs(time.seconds) <= 86_400, "a time of more than a day") }
+    do throws(RecordPattern.Fault) {
+        let pattern = try RecordPattern(text)
+        for copy in [1, 2, 99] {
+            let path = pattern.path(stream: "cam.1", time: 1_700_000_000, copy: copy)
+            let root = pattern.root(stream: "cam.1")
+            precondition(path.hasPrefix(root == "/" ? root : root + "/"), "a file outside of its folder")
+            let parts = path.dropFirst(root == "/" ? 1 : root.utf8.count + 1).split(
+                separator: "/", omittingEmptySubsequences: false)
+            precondition(parts.count == pattern.depth + 1, "another depth")
+            for (level, part) in parts.enumerated() {
+                precondition(
+                    pattern.matches(String(part), level: level, stream: "cam.1"), "the pattern does not know its own name")
+            }
+        }
+    } catch {
+        precondition(!error.text.contains("\n"), "a fault of several lines")
     }
 }
 

@@ -34,6 +34,7 @@ enum FuzzTarget: String, CaseIterable {
     case workerProtocol = "worker-protocol"
     case configuration
     case apiInput = "api-input"
+    case unitTexts = "unit-texts"
 
     func run(_ input: UnsafeRawBufferPointer) {
         switch self {
@@ -64,6 +65,7 @@ enum FuzzTarget: String, CaseIterable {
         case .telemetryMap: fuzzTelemetryMap(input)
         case .configuration: fuzzConfiguration(input)
         case .apiInput: fuzzAPIInput(input)
+        case .unitTexts: fuzzUnitTexts(input)
         case .workerProtocol: fuzzWorkerProtocol(input)
         }
     }

@@ -121,11 +121,11 @@ enum Reference {
 
     private static var settings: String {
         rows(
-            ["key", "meaning", "allowed", "default", "in a running stream"],
+            ["key", "meaning", "allowed", "default", "a change"],
             StreamKeys.all.map { key in
                 [
                     code(key.name), key.help, key.allowedTexts, code(key.defaultText),
-                    key.change == .live ? "at once" : "restarts it",
+                    key.change.rawValue,
                 ]
             })
     }

@@ -84,7 +84,7 @@ import Testing
         "fps": "30000/1001", "hold": "1500ms", "keep-output": "false", "lookahead": "0", "budget": "120ms", "caution": "2.5",
         "pacing": "paced", "past": "20s",
         "bitrate": "2.5M", "bits": "1.25x", "bitrate-floor": "1M", "preset": "veryfast", "threads": "4", "decode-threads": "3",
-        "encode-threads": "5", "reactions": "on",
+        "encode-threads": "5", "reactions": "on", "record-every": "90m",
     ]
 
     @Test func theTestKnowsEveryKey() {

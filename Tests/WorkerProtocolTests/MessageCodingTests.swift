@@ -171,7 +171,7 @@ import WorkerProtocol
 
     @Test func aFaultShowsNoSecret() {
         let text = #"{"start":{"_0":{"input":"srt://h:1?passphrase=hunter2hunter2","outputs":3}}}"#
-        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 8")) {
+        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 9")) {
             try MessageCoding.decode(SupervisorMessage.self, from: text.utf8)
         }
     }
@@ -184,8 +184,8 @@ import WorkerProtocol
     @Test func anotherVersionIsRefusedInWords() {
         #expect(MessageCoding.fault(ofVersion: MessageCoding.version) == nil)
         #expect(
-            MessageCoding.fault(ofVersion: 9)
-                == "the other end speaks version 9 of the worker protocol and this one version 8: install burnish and burnishd "
+            MessageCoding.fault(ofVersion: 10)
+                == "the other end speaks version 10 of the worker protocol and this one version 9: install burnish and burnishd "
                 + "of the same release")
     }
 }

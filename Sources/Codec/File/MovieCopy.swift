@@ -29,11 +29,16 @@ import Media
         }
     }
 
-    /// - Parameter isFragmented: the file can be played up to where it ends, however that comes.
+    /// How long a fragment gets where keyframes are further apart, in microseconds: what a crash costs at most.
+    private static let longestFragment = "1000000"
+
+    /// - Parameter isFragmented: the file can be played up to where it ends, however that comes. Then it also has the sound that comes
+    ///   with the first keyframe and is heard before it.
+    /// - Returns: how many units were left out because MP4 refused them, or their stream began too late.
     /// - Throws: `noVideo` where the stream has nothing that MP4 holds, `writeFailed`.
-    public static func run(
+    @discardableResult public static func run(
         isFragmented: Bool, reading: @escaping Reading, writing: @escaping Writing
-    ) throws(CodecError) {
+    ) throws(CodecError) -> Int {
         LibraryLog.capture()
         let ends = unsafe Ends(reading, writing)
         let copy = unsafe Copy(Unmanaged.passUnretained(ends).toOpaque())
@@ -48,7 +53,7 @@ import Media
         // What was buffered may have failed last.
         copy.close()
         if ends.hasFailed { throw writeFailure }
-        withExtendedLifetime(ends) {}
+        return withExtendedLifetime(ends) { copy.refused }
     }
 
     private static var writeFailure: CodecError {
@@ -66,7 +71,12 @@ import Media
         private var sink: UnsafeMutablePointer<AVIOContext>?
         /// The output's stream for each of the input's; nil for what is left out.
         private var streams: [Int32?] = []
+        /// By the input's streams, where they need one.
+        private var filters: [Int: HeaderFilter] = [:]
         private var video: Int?
+        private var isFragmented = false
+        /// Units that were left out and should not have been.
+        private(set) var refused = 0
 
         init(_ ends: UnsafeMutableRawPointer) { unsafe self.ends = ends }
 
@@ -109,6 +119,7 @@ import Media
         }
 
         func openOutput(_ bufferSize: Int32, isFragmented: Bool) throws(CodecError) {
+            self.isFragmented = isFragmented
             unsafe try check(
                 avformat_alloc_output_context2(&output, nil, "mp4", nil), "avformat_alloc_output_context2", at: place,
                 .unsupportedCodec)
@@ -133,6 +144,9 @@ import Media
                     avcodec_parameters_copy(added.pointee.codecpar, parameters), "avcodec_parameters_copy", at: place)
                 unsafe added.pointee.codecpar.pointee.codec_tag = 0
                 unsafe added.pointee.time_base = stream.pointee.time_base
+                if isFragmented, unsafe parameters.pointee.codec_id == AV_CODEC_ID_AAC {
+                    filters[index] = unsafe try HeaderFilter(parameters, stream.pointee.time_base, at: place)
+                }
                 streams.append(unsafe added.pointee.index)
             }
             guard video != nil else {
@@ -168,7 +182,14 @@ import Media
             unsafe to.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
             var options: OpaquePointer?
             defer { unsafe av_dict_free(&options) }
-            if isFragmented { unsafe av_dict_set(&options, "movflags", "frag_keyframe+empty_moov+default_base_moof", 0) }
+            if isFragmented {
+                // The header waits for the first fragment. Only then it can say what AAC is like, and how sound and pictures lie apart.
+                unsafe av_dict_set(&options, "movflags", "frag_keyframe+delay_moov+default_base_moof", 0)
+                unsafe av_dict_set(&options, "frag_duration", MovieCopy.longestFragment, 0)
+                unsafe to.pointee.flags |= AVFMT_FLAG_FLUSH_PACKETS
+                // Sound may be heard before the first keyframe.
+                unsafe to.pointee.avoid_negative_ts = AVFMT_AVOID_NEG_TS_MAKE_ZERO
+            }
             unsafe try check(avformat_write_header(to, &options), "avformat_write_header", at: place, .unsupportedCodec)
         }
 
@@ -191,14 +212,25 @@ import Media
             while unsafe av_read_frame(from, coded) >= 0 {
                 defer { unsafe av_packet_unref(coded) }
                 let index = unsafe Int(coded.pointee.stream_index)
-                guard streams.indices.contains(index), let stream = streams[index] else { continue }
+                guard streams.indices.contains(index) else {
+                    refused += 1
+                    continue
+                }
+                guard let stream = streams[index] else { continue }
                 let stamp = unsafe coded.pointee.dts != burnish_nopts ? coded.pointee.dts : coded.pointee.pts
-                guard stamp != burnish_nopts, unsafe coded.pointee.pts != burnish_nopts else { continue }
+                guard stamp != burnish_nopts, unsafe coded.pointee.pts != burnish_nopts else {
+                    refused += 1
+                    continue
+                }
                 if start == nil {
                     guard index == video, unsafe coded.pointee.flags & AV_PKT_FLAG_KEY != 0 else { continue }
                     start = stamp
                 }
-                guard let start, stamp >= start else { continue }
+                guard let start, isFragmented || stamp >= start else { continue }
+                if let filter = filters[index], unsafe !filter.apply(to: coded) {
+                    refused += 1
+                    continue
+                }
                 unsafe coded.pointee.pts -= start
                 unsafe coded.pointee.dts = stamp - start
                 unsafe coded.pointee.stream_index = stream
@@ -207,8 +239,11 @@ import Media
                     coded, from.pointee.streams[index]!.pointee.time_base, to.pointee.streams[Int(stream)]!.pointee.time_base)
                 // A unit that cannot be written, such as one whose time goes back, is left out. A full disk ends it.
                 let code = unsafe av_interleaved_write_frame(to, coded)
-                if code < 0, unsafe to.pointee.pb.pointee.error < 0 {
-                    try check(code, "av_interleaved_write_frame", at: place, .writeFailed)
+                if code < 0 {
+                    if unsafe to.pointee.pb.pointee.error < 0 {
+                        try check(code, "av_interleaved_write_frame", at: place, .writeFailed)
+                    }
+                    refused += 1
                 }
             }
             unsafe try check(av_write_trailer(to), "av_write_trailer", at: place, .writeFailed)

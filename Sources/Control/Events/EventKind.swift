@@ -8,7 +8,7 @@ public enum EventKind: String, Sendable, CaseIterable {
     case added, removed, changed, started, restarted, ended, backingOff, stopped, refused, crashed
     // Of a stream, from its worker.
     case inputUp, inputDown, inputRefused, inputGap, outputUp, outputDown, outputRefused
-    case picture, rung, settings, message
+    case picture, rung, settings, recording, recordingFailed, message
     // Of what was asked for.
     case still, clip, readiness, reaction
 

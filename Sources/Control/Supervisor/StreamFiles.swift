@@ -107,11 +107,17 @@ enum StreamFiles {
     }
 
     private static func check(_ real: String?, _ path: String, _ folders: [String]) throws(Fault) {
-        let isBelow = folders.contains { folder in
-            guard let real, let folder = resolved(folder) else { return false }
+        guard let real, isBelow(real, folders) else {
+            throw Fault(description: "\(path): is not below one of the configuration's files.folders")
+        }
+    }
+
+    /// Whether a path without links lies in one of some folders.
+    static func isBelow(_ real: String, _ folders: [String]) -> Bool {
+        folders.contains { folder in
+            guard let folder = resolved(folder) else { return false }
             return folder == "/" || real == folder || real.hasPrefix(folder + "/")
         }
-        guard isBelow else { throw Fault(description: "\(path): is not below one of the configuration's files.folders") }
     }
 
     /// The path without links.

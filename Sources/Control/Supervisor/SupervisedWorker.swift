@@ -69,6 +69,7 @@ final class SupervisedStream {
     var reactions: [RunningReaction] = []
     /// What its worker says of the input.
     var description: StreamDescription?
+    var recording = StreamRecording()
 
     init(_ definition: StreamDefinition, worker: Int, map: StreamMap) {
         self.definition = definition

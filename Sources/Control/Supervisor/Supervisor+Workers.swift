@@ -216,6 +216,9 @@ extension Supervisor {
             hear(refusal, ofClip: id, from: worker)
         case .clipBegun(let id): requests.answerChange(id, worker: worker.number, .success(()))
         case .clip(let id, _, let pictures, let seconds): hear(pictures, seconds, ofClip: id, from: worker)
+        case .wantsRecording(let id, let name):
+            guard let stream = stream(name, of: worker) else { return }
+            openRecording(of: stream, id, for: worker)
         case .callers(let id, let part, let isLast):
             requests.answerCallers(id, worker: worker.number, part, isLast: isLast)
         case .answered(let id, let description): hear(.success(description), toCall: id, from: worker)

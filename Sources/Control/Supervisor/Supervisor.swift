@@ -230,6 +230,8 @@ public actor Supervisor {
             let snapshot = stream.map.reader.snapshot()
             stream.flow.observe(snapshot.books.originals, at: now)
             stream.isInputConnected = snapshot.inputLeg.isConnected
+            stream.recording.asked = 0
+            tidyRecording(of: stream, at: now)
             stream.coresNeeded = snapshot.gauges.coresLeast
             stream.meters.observe(snapshot, at: now)
             stream.history.observe(snapshot, state(of: stream), at: now, wallOffset: wallOffset)
@@ -350,9 +352,11 @@ extension EventKind {
     var level: Logger.Level {
         switch self {
         case .crashed, .reloadFailed: .error
-        case .backingOff, .stopped, .refused, .inputDown, .outputDown, .inputRefused, .outputRefused, .inputGap: .warning
+        case .backingOff, .stopped, .refused, .inputDown, .outputDown, .inputRefused, .outputRefused, .inputGap,
+            .recordingFailed:
+            .warning
         case .serviceStarted, .serviceEnding, .reloaded, .added, .removed, .changed, .started, .restarted, .ended, .inputUp,
-            .outputUp, .still, .clip:
+            .outputUp, .still, .clip, .recording:
             .notice
         case .picture, .rung, .message, .reaction: .info
         // `changed` has said it already.

@@ -31,6 +31,7 @@ struct StreamChannels: Sendable {
     let available: AvailableCores
     /// Nil where the setting `past` is 0.
     let past: Past?
+    let recording: Recording
 
     init(_ configuration: RelayConfiguration) {
         self.configuration = configuration
@@ -41,5 +42,6 @@ struct StreamChannels: Sendable {
         available = AvailableCores(Cores(ProcessorLimit.current.share))
         past = Past(configuration.options)
         past?.follow(settings)
+        recording = Recording(byteCount: configuration.recordingMemory)
     }
 }

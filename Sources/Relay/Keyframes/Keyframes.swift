@@ -3,7 +3,7 @@ import Synchronization
 /// Channel: who waits for a keyframe, and of whom. While pictures are enhanced the encoder gives one; while they go out as they came
 /// the source does, and the sender of a call can be asked for it.
 ///
-/// - Writers: send (``want()``, ``wantOfEncoder()``, ``hasGoneOut()``), whoever drops a keyframe of the source
+/// - Writers: send (``want()``, ``wantOfEncoder()``, ``hasGoneOut()``), a recording (``want()``), whoever drops a keyframe of the source
 ///   (``StreamBooks/drop(_:_:)``, by ``wasDropped()``), decode (``cannotDecode(_:)``), ingest (``hasGoneOut()``: the source's own
 ///   is on its way).
 /// - Readers: encode, which claims what is wanted of it before it encodes a picture; ingest, for each message and 10 times a second

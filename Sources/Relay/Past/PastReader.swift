@@ -1,4 +1,3 @@
-import Container
 import Media
 
 /// Reads what has gone out from an entry point on, as a transport stream that begins there.
@@ -19,8 +18,7 @@ struct PastReader {
     private let ring: PastRing
     private(set) var next: UInt64
     private var unit: [UInt8] = []
-    private var muxer: TransportStreamMuxer?
-    private var layout = -1
+    private var muxer = UnitMuxer()
     /// The first picture's and the newest picture's.
     private(set) var times: (first: MonotonicTime, last: MonotonicTime)?
     private(set) var pictures = 0
@@ -52,29 +50,7 @@ struct PastReader {
         guard let read = ring.read(next, into: &unit) else { return .gone }
         if read.isPicture, isBehindEnd(read) { return .reachedEnd }
         next += 1
-        if read.layout != layout {
-            guard let description = ring.layout(read.layout),
-                let adopted = try? TransportStreamMuxer(description, continuing: muxer)
-            else { return .wrote }
-            (muxer, layout) = (adopted, read.layout)
-        }
-        guard let muxer else { return .wrote }
-        unsafe unit.withUnsafeBytes { all in
-            let head = unsafe UnsafeRawBufferPointer(rebasing: all[..<read.headCount])
-            let body = unsafe UnsafeRawBufferPointer(rebasing: all[read.headCount...])
-            if let stream = read.stream {
-                guard Int(stream) < muxer.layout.passedStreams.count else { return }
-                unsafe muxer.writePassed(
-                    stream: Int(stream), header: head, body, presentationTime: read.presentation,
-                    decodeTime: read.decode < read.presentation ? read.decode : nil
-                ) { unsafe bytes.append(contentsOf: $0) }
-            } else {
-                unsafe muxer.writeVideo(
-                    body, presentationTime: read.presentation, decodeTime: read.decode, isKeyframe: read.isEntry,
-                    isTimed: read.isTimed
-                ) { unsafe bytes.append(contentsOf: $0) }
-            }
-        }
+        guard muxer.write(read, unit, layout: { ring.layout($0) }, into: &bytes) else { return .wrote }
         if read.isPicture {
             pictures += 1
             isAtEntry = read.isEntry

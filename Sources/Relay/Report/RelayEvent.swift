@@ -13,6 +13,10 @@ public enum RelayEvent: Sendable {
     case unusableInput(String)
     /// Something of the source is missing, or nothing more is.
     case loss(String)
+    /// A recording begins a file, or goes on.
+    case recording(String)
+    /// A recording lacks something.
+    case recordingFailed(String)
     /// Any other event.
     case message(String)
 }
@@ -25,6 +29,7 @@ extension RelayEvent: CustomStringConvertible {
         case .picture(let input, let output): "picture: \(input) → \(output)"
         case .unusableInput(let reason): "input: \(reason)"
         case .loss(let text): "input: \(text)"
+        case .recording(let text), .recordingFailed(let text): "recording: \(text)"
         case .message(let text): text
         }
     }

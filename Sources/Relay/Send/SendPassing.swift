@@ -83,9 +83,10 @@ extension SendStage.State {
                 decodeTime: unit.reordering > 0 ? presentation.map { $0 + -unit.reordering } : nil, emit: emit)
         }
         keeper?.keep(unit, muxer, at: presentation)
+        let isRecorded = recording.units.isOpen && recording.keep(unit, muxer, at: presentation)
         countRefusals()
         record.record(muxer, rtpState)
-        return isWhole || entry.callsHaveIt
+        return isWhole || entry.callsHaveIt || isRecorded
     }
 
     /// The source time that goes out with what is no picture. It lies between those of the pictures that are sent before and after it,
@@ -118,6 +119,7 @@ extension SendStage.State {
                         unsafe muxer.writePassed(stream: stream, bytes, presentationTime: silence.begin, emit: emit)
                     }
                     unsafe keeper?.keep(silence: bytes, stream, muxer, at: silence.begin)
+                    if recording.units.isOpen { unsafe recording.keep(silence: bytes, stream, muxer, at: silence.begin) }
                 }
                 books.counters.add(.silentUnits)
             }

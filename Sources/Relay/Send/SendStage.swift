@@ -207,8 +207,8 @@ final class SendStage: EncodedOutput, PassedOutput {
             ) { [control] in control.report(.output($0, number: $1)) }
         }
         if come > 0 { begin(come, &state) } else { requestKeyframe(&state) }
-        // Nobody makes pictures for those who get sound alone.
-        connection.isConnected = state.outputs.hasPictureReceivers
+        // Nobody makes pictures for those who get sound alone. A recording needs no receiver.
+        connection.isConnected = state.outputs.hasPictureReceivers || state.recording.units.isOpen
         if state.outputs.isBroken, !control.isStopping {
             let place = state.outputs.sinks.map { "\($0.url)" }.joined(separator: ", ")
             control.fail(.transport(TransportError(.inaccessible, place: place, "nothing more can be written to it")))
@@ -265,6 +265,8 @@ final class SendStage: EncodedOutput, PassedOutput {
             }
         }
         state.keeper?.keep(bytes, unit, ticket.record, muxer, sent: outcome.sent)
+        let isRecorded =
+            state.recording.units.isOpen && state.recording.keep(bytes, unit, ticket.record, muxer, sent: outcome.sent)
         if ticket.record.kind == .repeated { state.sendSilence(upTo: unit.presentation) }
         state.times.newestSent = outcome.sent
         ticket.stamp(.sent, at: outcome.sent)
@@ -275,7 +277,11 @@ final class SendStage: EncodedOutput, PassedOutput {
         state.countRefusals()
         if unit.isKeyframe || unit.beginsAnywhere { keyframes.hasGoneOut() }
         requestKeyframe(&state)
-        if outcome.whole > 0 { books.ledger.close(ticket, as: unit.fate) } else { books.drop(ticket, .outputDown) }
+        if outcome.whole > 0 || isRecorded {
+            books.ledger.close(ticket, as: unit.fate)
+        } else {
+            books.drop(ticket, .outputDown)
+        }
     }
 
     /// Drops a unit that was made before the mask was set that holds now. The encoder goes on with a keyframe.

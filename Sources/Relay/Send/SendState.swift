@@ -25,7 +25,8 @@ extension SendStage {
         var shelf: PassingShelf
         var outputs: FanOut
         var calls: CallSender
-        var keeper: OutputKeeper?
+        var keeper: OutputKeeper<PastRing>?
+        var recording: OutputKeeper<Recording>
         let live: LiveSettings
         var settings: LiveSettings.Copy
         var isFinished = false
@@ -43,6 +44,7 @@ extension SendStage {
             outputs = FanOut(sinks, map: channels.books.map)
             calls = CallSender(passing, channels.books.counters, channels.control)
             keeper = channels.past.map { OutputKeeper($0.output) }
+            recording = OutputKeeper(channels.recording)
             live = channels.settings
             settings = LiveSettings.Copy(of: live)
         }

@@ -58,7 +58,7 @@ public enum StreamPlaceKeys {
             }
         return [
             StreamPlaceKey(
-                name: prefix + "passphrase", help: "The passphrase of \(owner). Better in a file of its own.",
+                name: prefix + "passphrase", help: "The passphrase of \(owner). Better in a file.",
                 allowed: "10 to 79 bytes", example: "at-least-ten-characters", isForAPI: true),
             StreamPlaceKey(
                 name: prefix + "passphrase-file", help: "The file with the passphrase of \(owner), in one line.",

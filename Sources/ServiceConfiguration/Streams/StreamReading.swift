@@ -80,6 +80,12 @@ struct StreamReading {
         for file in values.files where !given.isDisjoint(with: StreamValues.fileKeys) && !known.contains(file.path) {
             if let text = faultOf(file: file.path) { fault(entries[file.key]?.line ?? line, SettingFault(file.key, text)) }
         }
+        if given.contains("record"), let path = values.settings.record.pattern?.text,
+            path != base.settings.record.pattern?.text,
+            let text = folderFault(ofFile: path)
+        {
+            fault(entries["record"]?.line ?? line, SettingFault("record", text))
+        }
         for fault in values.faults(given: given) { self.fault(entries[fault.key]?.line ?? line, fault) }
         return values
     }
