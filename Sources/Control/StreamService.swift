@@ -138,6 +138,8 @@ public struct Capture: Hashable, Sendable {
     public var frame: UInt64?
     /// Why it has failed.
     public var reason = ""
+    /// How many seconds later than asked a clip begins, as the past went back no further; nil where it does not, and once it is ready.
+    public var late: Double?
 
     public init(_ kind: Kind, number: Int, path: String, state: State) {
         (self.kind, self.number, self.path, self.state) = (kind, number, path, state)

@@ -246,11 +246,12 @@ public final class Relay: Sendable {
     ///   - isOfInput: what came in, with sound as it went out, to make a better clip of it later.
     ///   - write: writes bytes at a place of the file, on another thread, and returns why that cannot be done.
     ///   - answer: called once when all is written, on another thread, or at once with a fault.
-    public func cutClip(
+    /// - Returns: how much later than asked the clip begins, since the past goes back no further.
+    @discardableResult public func cutClip(
         from: MonotonicTime, to: MonotonicTime, as container: ClipContainer, ofInput isOfInput: Bool = false,
         write: @escaping @Sendable (UnsafeRawBufferPointer, Int64) -> String?,
         _ answer: @escaping @Sendable (Result<PastClip, PastFault>) -> Void
-    ) {
+    ) -> Nanoseconds {
         unsafe clipDesk.request(
             ClipDesk.Request(
                 from: from, to: to, container: container, isOfInput: isOfInput, write: write, answer: answer))

@@ -51,21 +51,25 @@ extension AssignedStream {
         }
         // It has begun unless it was refused at once, on this thread.
         let isRefused = Lock(false)
-        unsafe relay.cutClip(
+        let late = unsafe relay.cutClip(
             from: MonotonicTime(nanoseconds: from), to: MonotonicTime(nanoseconds: to), as: format == .ts ? .ts : .mp4,
             ofInput: ofInput,
             write: { unsafe descriptor.write($0, at: $1) }
-        ) { result in
+        ) { [name] result in
             switch result {
             case .failure(let fault):
                 isRefused.withLock { $0 = true }
                 control.send(.refusedPast(id: id, PastRefusal(fault)))
             case .success(let clip):
+                if clip.refused > 0 {
+                    let text = "a clip lacks \(clip.refused) units that MP4 does not hold: ask for ts"
+                    control.send(.event(stream: name, StreamEvent(.message, text)))
+                }
                 control.send(
                     .clip(id: id, byteCount: clip.bytes, pictures: clip.pictures, seconds: clip.length.seconds))
             }
         }
-        if !isRefused.withLock({ $0 }) { control.send(.clipBegun(id: id)) }
+        if !isRefused.withLock({ $0 }) { control.send(.clipBegun(id: id, late: late.seconds)) }
     }
 }
 

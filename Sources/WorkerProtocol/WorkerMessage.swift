@@ -21,8 +21,8 @@ public enum WorkerMessage: ChannelMessage {
     case picture(id: UInt64, byteCount: Int, fault: String?)
     /// The still has so many bytes in the descriptor that came with the request.
     case still(id: UInt64, byteCount: Int, frame: UInt64)
-    /// A clip is being cut.
-    case clipBegun(id: UInt64)
+    /// A clip is being cut. It begins so many seconds later than asked, since the past goes back no further.
+    case clipBegun(id: UInt64, late: Double = 0)
     /// A clip is in its file.
     case clip(id: UInt64, byteCount: Int64, pictures: Int, seconds: Double)
     /// There is no such still or clip.

@@ -81,7 +81,8 @@ import Testing
         }
         for path in files(ending) {
             let played = try runTool([
-                "ffprobe", "-v", "quiet", "-count_frames", "-select_streams", "v", "-show_entries", "stream=nb_read_frames", "-of",
+                "ffprobe", "-v", "quiet", "-count_frames", "-select_streams", "v", "-show_entries", "stream=nb_read_frames",
+                "-of",
                 "csv=p=0", path,
             ])
             let pictures = Int(played.output.split(whereSeparator: { $0.isNewline || $0 == "," }).first ?? "") ?? 0
@@ -95,7 +96,9 @@ import Testing
     /// A disk that fills up ends the recording, says so once, and costs the stream nothing.
     @Test(.enabled(if: canMount), arguments: ["ts", "mp4"]) func aFullDiskCostsTheRecordingAlone(ending: String) throws {
         let (disk, left) = (scratch.path("disk"), scratch.path("left"))
-        for folder in [disk, left] { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) }
+        for folder in [disk, left] {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        }
         let script = """
             mount -t tmpfs -o size=20m tmpfs "$0" || exit 99
             ( until ls "$0"/*.\(ending) 2>/dev/null; do sleep 0.02; done; head -c 20900000 /dev/zero > "$0/ballast" ) &

@@ -33,6 +33,30 @@ import WorkerProtocol
         #expect(CaptureFolder.number(of: "still-99999999999999999999.jpg", .still) == nil)
     }
 
+    /// The oldest make room, and what a crash has left goes after a day.
+    @Test func captureFoldersAreBounded() throws {
+        let folder = try Folder()
+        let captures = CaptureFolder(folder.path, stream: "cam1")
+        let now: Int64 = 1_700_000_000
+        func make(_ name: String, age: Int64) throws {
+            let path = captures.path + "/" + name
+            try Data(count: 1000).write(to: URL(filePath: path))
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: Double(now - age))], ofItemAtPath: path)
+        }
+        try FileManager.default.createDirectory(atPath: captures.path, withIntermediateDirectories: true)
+        for number in 1...4 { try make("still-\(number).jpg", age: 1000 - 100 * Int64(number)) }
+        try make("clip-1.mp4", age: 5000)
+        try make("clip-2.mp4.part", age: 100_000)
+        try make("clip-3.mp4.part", age: 10)
+        try make("notes.txt", age: 1_000_000)
+        var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: captures.path)) ?? []).sorted() }
+        captures.tidy(sparing: captures.path + "/still-4.jpg", now: now, most: 4)
+        #expect(names == ["clip-3.mp4.part", "notes.txt", "still-1.jpg", "still-2.jpg", "still-3.jpg", "still-4.jpg"])
+        captures.tidy(sparing: captures.path + "/still-1.jpg", now: now, mostBytes: 2500)
+        #expect(names == ["clip-3.mp4.part", "notes.txt", "still-1.jpg", "still-4.jpg"])
+    }
+
     /// A link in the place of a file is not followed, and a folder that cannot be made is a clear fault.
     @Test func linksAreNotFollowed() throws {
         let folder = try Folder()

@@ -40,7 +40,9 @@ import WorkerProtocol
         await supervisor.start()
         try await supervisor.reload()
         let ends = ["input": "srt://127.0.0.1:0?mode=listener", "output": "srt://127.0.0.1:0?mode=listener"]
-        await #expect { try await supervisor.add("record-1", ends.merging(["record": other.path + "/%H%M%S.ts"]) { $1 }) } throws: {
+        await #expect {
+            try await supervisor.add("record-1", ends.merging(["record": other.path + "/%H%M%S.ts"]) { $1 })
+        } throws: {
             ($0 as? ServiceFault)?.key == "record"
         }
         try FileManager.default.createSymbolicLink(atPath: allowed.path + "/out", withDestinationPath: other.path)

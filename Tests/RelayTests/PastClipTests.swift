@@ -70,9 +70,12 @@ import Transport
             let answers = Answers(capacity: 4)
             let (ts, mp4) = (Written(), Written())
             for (container, file) in [(ClipContainer.ts, ts), (.mp4, mp4)] {
-                relay.cutClip(from: sent[0].time, to: sent[30].time, as: container, write: file.write) { _ = answers.push($0) }
+                let late = relay.cutClip(from: sent[0].time, to: sent[30].time, as: container, write: file.write) {
+                    _ = answers.push($0)
+                }
+                #expect(late == .zero)
                 let clip = try #require(try answers.pop(until: .now() + .seconds(60))?.get())
-                #expect(clip.pictures == 31 && clip.length == sent[30].time - sent[0].time)
+                #expect(clip.pictures == 31 && clip.length == sent[30].time - sent[0].time && clip.refused == 0)
                 #expect(clip.bytes == Int64(file.bytes.withLock { $0.count }))
             }
             halt.goOn()
@@ -140,6 +143,12 @@ import Transport
                 return nil
             }
             let now = MonotonicTime.now()
+            // What begins later than asked says so.
+            let oldest = past.output.withUnits { $0[0].time }
+            let late = relay.cutClip(from: oldest - .seconds(3), to: oldest, as: .ts, write: Written().write) {
+                _ = answers.push($0)
+            }
+            #expect(late == .seconds(3) && (try? answers.pop(until: .now() + .seconds(60))?.get()) != nil)
             #expect(fault(now, now - .seconds(1))?.kind == .conflict)
             #expect(fault(now, now + .seconds(3600))?.kind == .conflict)
             #expect(fault(now - .seconds(3600), now - .seconds(3000))?.kind == .missing)

@@ -29,7 +29,8 @@ import Testing
     @Test(arguments: [
         ("srv/%H.ts", "absolute path"), ("/srv/%H.mkv", ".ts or .mp4"), ("/srv/cam.ts", "needs the time"),
         ("/srv/../%H.ts", "plainly"), ("/srv//%H.ts", "plainly"), ("/srv/%q.ts", "knows %Y"), ("/srv/%", ".ts or .mp4"),
-        ("/srv/{name}/%H.ts", "knows {stream}"), ("/srv/}%H.ts", "too many"), ("/srv/%s%s.ts", "at most once"), ("/%H/.ts", "no name"),
+        ("/srv/{name}/%H.ts", "knows {stream}"), ("/srv/}%H.ts", "too many"), ("/srv/%s%s.ts", "at most once"),
+        ("/%H/.ts", "no name"),
         ("/srv/%H\u{1b}.ts", "control"), ("/" + String(repeating: "a", count: 2000) + "%H.ts", "absolute path"),
     ])
     func badPatternsAreRefused(text: String, reason: String) {
@@ -38,7 +39,9 @@ import Testing
     }
 
     @Test func settingsAreReadAndWritten() throws {
-        let texts = ["record": text, "record-every": "90m", "record-size": "2GB", "record-keep": "7d", "record-keep-size": "1TB"]
+        let texts = [
+            "record": text, "record-every": "90m", "record-size": "2GB", "record-keep": "7d", "record-keep-size": "1TB",
+        ]
         let values = try StreamValues(texts)
         #expect(values.texts == texts)
         #expect(values.settings.record.every == .seconds(5400) && values.settings.record.size == 2_000_000_000)
@@ -46,7 +49,8 @@ import Testing
         #expect(try values.applying(["record": nil]).settings.record.pattern == nil)
         #expect(StreamValues().difference(to: values).restart.isEmpty)
         for (key, value) in [
-            ("record-every", "0s"), ("record-size", "1kB"), ("record-keep", "1s"), ("record-keep", "-1d"), ("record-size", "nanMB"),
+            ("record-every", "0s"), ("record-size", "1kB"), ("record-keep", "1s"), ("record-keep", "-1d"),
+            ("record-size", "nanMB"),
             ("record-keep", "infd"),
         ] {
             #expect(throws: SettingFault.self) { try StreamValues([key: value]) }
@@ -58,8 +62,10 @@ import Testing
         #expect(pattern.depth == 2)
         let names: [(String, Int, Bool)] = [
             ("2026", 0, true), ("226", 0, false), ("20261", 0, false), ("x11", 1, true), ("11", 1, false),
-            ("cam-120000.ts", 2, true), ("cam-120000-2.ts", 2, true), ("cam-120000-99.ts", 2, true), ("cam-120000-1.ts", 2, false),
-            ("cam-120000-100.ts", 2, false), ("cam-12000.ts", 2, false), ("other-120000.ts", 2, false), ("cam-120000.mp4", 2, false),
+            ("cam-120000.ts", 2, true), ("cam-120000-2.ts", 2, true), ("cam-120000-99.ts", 2, true),
+            ("cam-120000-1.ts", 2, false),
+            ("cam-120000-100.ts", 2, false), ("cam-12000.ts", 2, false), ("other-120000.ts", 2, false),
+            ("cam-120000.mp4", 2, false),
             ("cam-120000.ts.part", 2, false), ("cam-120000-2.ts", 1, false), ("2026", 3, false), ("2026", -1, false),
         ]
         for (name, level, expected) in names {

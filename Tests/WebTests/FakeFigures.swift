@@ -165,6 +165,12 @@ extension FakeService {
 
     func clip(_ number: Int, of name: String) async throws(ServiceFault) -> Capture {
         _ = try await stream(name)
+        if number == 5 {
+            let path = NSTemporaryDirectory() + "burnish-clip-\(UUID().uuidString).ts"
+            try? Data("the clip".utf8).write(to: URL(filePath: path))
+            return Capture(.clip, number: 5, path: path, state: .ready)
+        }
+        if number == 6 { return Capture(.clip, number: 6, path: "/srv/clip-6.mp4", state: .pending) }
         guard number == 3 else { throw ServiceFault(.notFound, "the stream has no clip of this number") }
         return Capture(.clip, number: 3, path: "/srv/stills/\(name)/clip-3.mp4", state: .ready)
     }

@@ -77,6 +77,10 @@ import Testing
         ("makeClip", "POST", "/api/v1/streams/cam1/clips", #"{"from":"-20s","folder":"/etc"}"#, 422),
         ("getClip", "GET", "/api/v1/streams/cam1/clips/3", nil, 200),
         ("getClip", "GET", "/api/v1/streams/cam1/clips/4", nil, 404),
+        ("getClipFile", "GET", "/api/v1/streams/cam1/clips/5/file", nil, 200),
+        ("getClipFile", "GET", "/api/v1/streams/cam1/clips/3/file", nil, 404),
+        ("getClipFile", "GET", "/api/v1/streams/cam1/clips/4/file", nil, 404),
+        ("getClipFile", "GET", "/api/v1/streams/cam1/clips/6/file", nil, 409),
         (
             "changeStream", "PATCH", "/api/v1/streams/cam1",
             #"{"settings":{"overlay":"-2%+3%:size=8%:image=/srv/media/logo.png;+2%-2%:text=%H:%M:%S {stream} {latency}"}}"#, 200

@@ -19,7 +19,7 @@ struct CaptureFolder: Sendable {
         var file: PassedDescriptor
     }
 
-    private static let part = ".part"
+    static let part = ".part"
     /// What programs of several services at one folder may take meanwhile.
     private static let mostTries = 100
 
@@ -52,6 +52,7 @@ struct CaptureFolder: Sendable {
             throw fault
         }
         Self.sync(path)
+        tidy(sparing: begun.path, now: Int64(time(nil)))
     }
 
     func abandon(_ begun: Begun) { abandon(begun.path) }

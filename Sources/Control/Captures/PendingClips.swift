@@ -9,6 +9,8 @@ struct PendingClips {
         var worker: Int
         var folder: CaptureFolder
         var begun: CaptureFolder.Begun
+        /// In seconds: how much later than asked it begins.
+        var late: Double?
         /// What a better clip is made of later; nil where the clip itself is being cut.
         var source: Source?
         /// Who waits until it is no longer being cut.
@@ -35,6 +37,12 @@ struct PendingClips {
     var isFull: Bool { clips.count >= Self.most }
 
     mutating func add(_ clip: Clip, _ id: UInt64) { clips[id] = clip }
+
+    /// A worker says how much later than asked a clip begins.
+    mutating func begin(_ id: UInt64, worker: Int, late: Double) {
+        guard clips[id]?.worker == worker, late.isFinite, late > 0 else { return }
+        clips[id]?.late = min(late, 1e6)
+    }
 
     /// - Returns: nil where the worker cuts no such clip.
     mutating func take(_ id: UInt64, worker: Int) -> Clip? {
@@ -78,7 +86,9 @@ struct PendingClips {
     /// A clip that is being cut, or has failed.
     func capture(_ number: Int, of stream: String) -> Capture? {
         if let clip = clips.values.first(where: { $0.stream == stream && $0.begun.number == number }) {
-            return Capture(.clip, number: number, path: clip.begun.path, state: .pending)
+            var capture = Capture(.clip, number: number, path: clip.begun.path, state: .pending)
+            capture.late = clip.late
+            return capture
         }
         return failed.last { $0.stream == stream && $0.capture.number == number }?.capture
     }

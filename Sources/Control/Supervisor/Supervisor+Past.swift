@@ -155,7 +155,8 @@ extension Supervisor {
         switch result {
         case .success:
             let length = seconds.isFinite ? "\((max(0, min(seconds, 1e6)) * 10).rounded() / 10) s" : "?"
-            record(.clip, stream: clip.stream, "clip \(clip.begun.number), \(length): \(clip.begun.path)")
+            let late = clip.late.map { ", begins \(($0 * 10).rounded() / 10) s later than asked" } ?? ""
+            record(.clip, stream: clip.stream, "clip \(clip.begun.number), \(length)\(late): \(clip.begun.path)")
         case .failure(let fault): fail(clip, fault.description)
         }
     }

@@ -214,7 +214,9 @@ extension Supervisor {
         case .refusedPast(let id, let refusal):
             requests.answerStill(id, worker: worker.number, .failure(ServiceFault(refusal)))
             hear(refusal, ofClip: id, from: worker)
-        case .clipBegun(let id): requests.answerChange(id, worker: worker.number, .success(()))
+        case .clipBegun(let id, let late):
+            clips.begin(id, worker: worker.number, late: late)
+            requests.answerChange(id, worker: worker.number, .success(()))
         case .clip(let id, _, let pictures, let seconds): hear(pictures, seconds, ofClip: id, from: worker)
         case .wantsRecording(let id, let name):
             guard let stream = stream(name, of: worker) else { return }

@@ -7,6 +7,8 @@ public struct PastClip: Hashable, Sendable {
     public var pictures: Int
     /// From the first picture to the last.
     public var length: Nanoseconds
+    /// Units that MP4 does not hold, and that are left out.
+    public var refused = 0
 }
 
 /// What a clip or a recording is written as.
@@ -52,21 +54,33 @@ final class ClipDesk: Sendable {
     init(_ past: Past?) { self.past = past }
 
     /// Begins to cut a clip. The answer comes once, on another thread, or at once with a fault.
-    func request(_ request: Request) {
-        guard let past else { return request.answer(.failure(.off)) }
+    /// - Returns: how much later than asked the clip begins, since the past goes back no further.
+    func request(_ request: Request) -> Nanoseconds {
+        let (late, fault) = begin(request)
+        if let fault { request.answer(.failure(fault)) }
+        return late
+    }
+
+    private func begin(_ request: Request) -> (late: Nanoseconds, fault: PastFault?) {
+        guard let past else { return (.zero, .off) }
+        var late = Nanoseconds.zero
         let now = MonotonicTime.now()
         guard request.from < request.to else {
-            return request.answer(.failure(PastFault(.conflict, "the clip ends before it begins: give from before to")))
+            return (.zero, PastFault(.conflict, "the clip ends before it begins: give from before to"))
         }
         guard request.to - now <= Self.longestFuture else {
-            return request.answer(.failure(PastFault(.conflict, "a clip reaches at most 60s into the future: record more")))
+            return (.zero, PastFault(.conflict, "a clip reaches at most 60s into the future: record more"))
         }
         if request.from <= now {
             let (ring, side): (PastRing, StreamPicture.Side) = request.isOfInput ? (past.input, .before) : (past.output, .after)
-            if let lack = ring.lack { return request.answer(.failure(lack.fault(side))) }
-            if let oldest = ring.withUnits({ $0.count > 0 ? $0[0].time : nil }), request.to < oldest {
-                return request.answer(
-                    .failure(PastFault(.missing, "what was sent then has left: set a longer past or a larger past-memory")))
+            if let lack = ring.lack { return (.zero, lack.fault(side)) }
+            if let oldest = ring.withUnits({ $0.count > 0 ? $0[0].time : nil }) {
+                guard request.to >= oldest else {
+                    return (
+                        .zero, PastFault(.missing, "what was sent then has left: set a longer past or a larger past-memory")
+                    )
+                }
+                late = max(.zero, oldest - request.from)
             }
         }
         let fault: PastFault? = state.withLock { state in
@@ -88,7 +102,7 @@ final class ClipDesk: Sendable {
             }
             return nil
         }
-        if let fault { request.answer(.failure(fault)) }
+        return (late, fault)
     }
 
     /// Ends what is being cut: those clips hold what has been sent so far. May be called again.
@@ -122,6 +136,7 @@ final class ClipDesk: Sendable {
         }
         var source = ClipSource(reader, until: request.to) { [self] in isClosed }
         let file = unsafe ClipFile(request.write)
+        var refused = 0
         switch request.container {
         case .ts:
             while let bytes = source.next() {
@@ -129,7 +144,7 @@ final class ClipDesk: Sendable {
             }
         case .mp4:
             do throws(CodecError) {
-                unsafe try MovieCopy.run(
+                refused = unsafe try MovieCopy.run(
                     isFragmented: false, reading: { unsafe source.fill($0) }, writing: { unsafe file.write($0, at: $1) })
             } catch {
                 if file.fault == nil { throw source.fault ?? PastFault(.conflict, "\(error)") }
@@ -138,7 +153,8 @@ final class ClipDesk: Sendable {
         if let fault = file.fault { throw PastFault(.conflict, "the clip cannot be written: \(fault)") }
         if let fault = source.fault { throw fault }
         guard let times = source.reader.times else { throw .gone }
-        return PastClip(bytes: file.size, pictures: source.reader.pictures, length: times.last - times.first)
+        return PastClip(
+            bytes: file.size, pictures: source.reader.pictures, length: times.last - times.first, refused: refused)
     }
 
     /// The transport stream of a clip, piece by piece. Waits for what is yet to come.

@@ -29,7 +29,10 @@ struct RecordSource {
     static let longestGroup = Nanoseconds.seconds(10)
     private static let pieceSize = 1 << 16
 
-    init(_ recording: Recording, _ settings: RecordSettings, _ muxer: UnitMuxer, turn: @escaping (RecordTurn) -> RecordTurn.Answer) {
+    init(
+        _ recording: Recording, _ settings: RecordSettings, _ muxer: UnitMuxer,
+        turn: @escaping (RecordTurn) -> RecordTurn.Answer
+    ) {
         (self.recording, self.settings, self.muxer, self.turn) = (recording, settings, muxer, turn)
     }
 

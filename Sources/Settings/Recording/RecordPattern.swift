@@ -70,7 +70,9 @@ public struct RecordPattern: Hashable, Sendable {
                 guard let letter = rest.popFirst(), digits[letter] != nil || letter == "%" else {
                     throw Fault(text: "knows %Y %m %d %H %M %S %j %s and %%, and no other %")
                 }
-                if letter == "%" { plain.append("%") } else {
+                if letter == "%" {
+                    plain.append("%")
+                } else {
                     flush()
                     pieces.append(.time(letter))
                 }

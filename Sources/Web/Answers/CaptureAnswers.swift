@@ -114,17 +114,18 @@ enum CaptureAnswers {
         [
             "number": .count(capture.number), "kind": .text(capture.kind.rawValue), "state": .text(capture.state.rawValue),
             "file": .text(capture.path), "bytes": .integer(capture.bytes), "frame": .optional(capture.frame) { .count($0) },
-            "reason": .text(capture.reason),
+            "reason": .text(capture.reason), "late": .optional(capture.late, JSON.number),
         ]
     }
 
     static let schemas: [String: Schema] = [
         "Capture": .object(
-            "A still or a clip. `file` is there once it is ready. `frame` is the number of a still's frame.",
+            "A still or a clip. `file` is there once it is ready. `frame` is the number of a still's frame. `late` is how many seconds later than asked a clip begins, as the past goes back no further.",
             [
                 "number": .integer(1...(1 << 53)), "kind": .choice(Capture.Kind.allCases.map(\.rawValue)),
                 "state": .choice(Capture.State.allCases.map(\.rawValue)), "file": .text(), "bytes": .integer(0...Int64.max),
                 "frame": .nullable(.integer(0...Int64.max)), "reason": .text(),
+                "late": .nullable(.number()),
             ]),
         "DeferredCapture": .object(
             "What is to be made well. `position` counts those of all streams that are made before it.",

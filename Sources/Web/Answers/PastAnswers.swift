@@ -65,20 +65,6 @@ enum PastAnswers {
     }
 }
 
-/// A time before or after now, as text: `-2s`, `0s`, `5s`.
-enum PastTime {
-    static func read(_ text: String) -> Nanoseconds? {
-        let (sign, digits): (Int64, Substring) = text.hasPrefix("-") ? (-1, text.dropFirst()) : (1, text[...])
-        // `Double` would read a second sign.
-        guard digits.first?.isNumber == true, let time = TimeText.read(String(digits)), time <= .seconds(86_400) else {
-            return nil
-        }
-        return time * sign
-    }
-
-    static func wanted(_ key: String) -> String { "\(key) is a time up to a day before now, as -2s or -500ms" }
-}
-
 extension HTTPField.Name {
     static let burnishFrame = Self("Burnish-Frame")!
 }

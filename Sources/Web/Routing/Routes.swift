@@ -302,6 +302,13 @@ enum Routes {
             method: .get, path: "/api/v1/streams/{name}/clips/{number}", id: "getClip", summary: "What has become of a clip.",
             access: .changes, parameters: [stream, number], success: .json(.named("Capture"), "The clip."),
             problems: [.unavailable, .conflict], answer: CaptureAnswers.clip),
+        Route(
+            method: .get, path: "/api/v1/streams/{name}/clips/{number}/file", id: "getClipFile", summary: "A clip's file.",
+            access: .changes, parameters: [stream, number],
+            success: .init(
+                about: "The clip.", content: [("video/mp4", nil), ("video/mp2t", nil)],
+                headers: ["Content-Disposition": "The name to keep it by."]),
+            problems: [.unavailable, .conflict], answer: CaptureFile.clip),
     ]
 
     static let reactions: [Route] = [
