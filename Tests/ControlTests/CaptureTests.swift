@@ -1,5 +1,6 @@
 import Foundation
 import Media
+import Settings
 import TestSupport
 import Testing
 import WorkerProtocol
@@ -90,6 +91,15 @@ import WorkerProtocol
         await bench.event(.clip, of: "a") { $0.text.hasPrefix("clip 1, 2") }
         let done = try await supervisor.clip(1, of: "a")
         #expect(done.state == .ready && done.bytes == 4)
+        // By the control socket.
+        let line = await supervisor.answer("still * frame=48")
+        #expect(line.isGood && line.text.contains("\"number\":2") && line.text.contains("still-2.jpg"), "\(line)")
+        #expect(
+            await supervisor.answer("still a at=soon")
+                == ControlSocket.Answer(isGood: false, text: "name one picture: --at -2s, --frame or --rtp"))
+        #expect(await supervisor.answer("still b frame=48").isGood == false)
+        #expect(await supervisor.answer("clip-state a 1").text.contains("\"state\":\"ready\""))
+        #expect(await supervisor.answer("clip a from=x").text == PastTime.wanted("from"))
         // A refusal leaves no file.
         await #expect(throws: ServiceFault(.conflict, "the clip ends before it begins")) {
             try await supervisor.makeClip(of: "a", from: now, to: now - .seconds(2), as: .mp4)

@@ -76,7 +76,8 @@ import WorkerProtocol
         (.resolve(id: 1, host: "example.org", port: 9000), #"{"resolve":{"host":"example.org","id":1,"port":9000}}"#),
         (.picture(id: 4, byteCount: 0, fault: "no picture"), #"{"picture":{"byteCount":0,"fault":"no picture","id":4}}"#),
         (.still(id: 6, byteCount: 9, frame: 48213), #"{"still":{"byteCount":9,"frame":48213,"id":6}}"#),
-        (.clipBegun(id: 7), #"{"clipBegun":{"id":7}}"#),
+        (.clipBegun(id: 7, late: 1.5), #"{"clipBegun":{"id":7,"late":1.5}}"#),
+        (.wantsRecording(id: 8, stream: "a"), #"{"wantsRecording":{"id":8,"stream":"a"}}"#),
         (
             .clip(id: 7, byteCount: 9, pictures: 3, seconds: 0.5),
             #"{"clip":{"byteCount":9,"id":7,"pictures":3,"seconds":0.5}}"#

@@ -1,9 +1,10 @@
 import Glibc
 import Media
+import WorkerProtocol
 
-/// Where `burnishd reload` finds the running service: a socket in the runtime folder, for the service's user and root alone.
+/// Where `burnishd reload`, `burnish still` and `burnish clip` find the running service: a socket in the runtime folder, for the service's user and root alone.
 ///
-/// A request is one packet with one word, the answer one packet: `good` or `bad`, a space, and one line for people.
+/// A request is one packet of words, the answer one packet: `good` or `bad`, a space, and one line for people.
 public enum ControlSocket {
     public struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
         public var description: String
@@ -20,32 +21,17 @@ public enum ControlSocket {
         }
     }
 
-    static let longestRequest = 64
-    static let longestAnswer = 4096
+    static let longestRequest = 512
+    static let longestAnswer = ServiceSocket.longestAnswer
 
     /// Asks the running service, and waits for its answer.
     /// - Parameter path: of the socket.
     public static func ask(_ request: String, at path: String, timeout: Nanoseconds = .seconds(60)) throws(Fault) -> Answer {
-        let number = try make()
-        defer { close(number) }
-        guard let code = unsafe withAddress(of: path, { unsafe connect(number, $0, $1) }) else {
-            throw Fault(description: "\(path): the path is too long for a socket")
+        let text: String
+        do throws(ServiceSocket.Fault) { text = try ServiceSocket.ask(request, at: path, timeout: timeout) } catch {
+            throw Fault(description: error.description)
         }
-        guard code == 0 else {
-            let reason = unsafe String(cString: strerror(errno))
-            throw Fault(
-                description: "no service answers at \(path) (\(reason)): is burnishd running, and are you its user or root?")
-        }
-        var limit = timeval(tv_sec: Int(timeout.seconds), tv_usec: 0)
-        unsafe setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        let bytes = Array(request.utf8)
-        guard unsafe Glibc.send(number, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
-            throw Fault(description: "\(path): the service does not listen: \(unsafe String(cString: strerror(errno)))")
-        }
-        var answer = [UInt8](repeating: 0, count: longestAnswer)
-        let count = unsafe recv(number, &answer, answer.count, 0)
-        guard count > 0 else { throw Fault(description: "\(path): the service gave no answer") }
-        return try parse(String(decoding: answer[..<count], as: UTF8.self))
+        return try parse(text)
     }
 
     static func parse(_ text: String) throws(Fault) -> Answer {

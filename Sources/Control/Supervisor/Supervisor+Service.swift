@@ -336,7 +336,8 @@ extension Supervisor: Service {
             } catch {
                 return ControlSocket.Answer(isGood: false, text: error.text)
             }
-        default: return ControlSocket.Answer(isGood: false, text: "the service does not know this request")
+        default:
+            return await capture(request) ?? ControlSocket.Answer(isGood: false, text: "the service does not know this request")
         }
     }
 }
