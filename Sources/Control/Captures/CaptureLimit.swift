@@ -7,8 +7,8 @@ extension CaptureFolder {
     static let most = 10_000
     /// In bytes.
     static let mostBytes: Int64 = 10_000_000_000
-    /// What was begun and not completed so long ago, in seconds, a crash has left.
-    private static let abandoned: Int64 = 86_400
+    /// What was begun and not completed so long ago, in seconds, a crash has left. A capture waits for idle cores for at most a day.
+    private static let abandoned: Int64 = 2 * 86_400
 
     /// Deletes the oldest captures until there are no more than may be, and what crashes have left.
     /// - Parameters:
