@@ -157,6 +157,7 @@ public final class Relay: Sendable {
         pastDesk.close()
         clipDesk.close()
         recorder.close()
+        for event in control.takeLate() { observe(.event(event)) }
         // A receiver shows nothing before its time, and what is not shown yet is lost when the connection ends.
         min(output.newestSourceTime ?? .now(), .now() + .seconds(2)).sleep()
         // The last frames are still on their way. On a lossy leg some have to be sent again.

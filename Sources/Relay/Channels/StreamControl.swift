@@ -12,6 +12,8 @@ final class StreamControl: Sendable {
     let events = BoundedQueue<RelayEvent>(capacity: 64)
     private let stopRequested = Atomic<Bool>(false)
     private let failure = Lock<RelayError?>(nil)
+    /// Of what ends after the stages, as the recorder.
+    private let late = Lock<[RelayEvent]>([])
 
     var isStopping: Bool { stopRequested.load(ordering: .acquiring) }
     func stop() { stopRequested.store(true, ordering: .releasing) }
@@ -24,5 +26,16 @@ final class StreamControl: Sendable {
         stop()
     }
 
-    func report(_ event: RelayEvent) { _ = events.offer(event) }
+    func report(_ event: RelayEvent) {
+        guard let refused = events.offer(event), events.isClosed else { return }
+        late.withLock { if $0.count < 64 { $0.append(refused) } }
+    }
+
+    /// What was reported behind the stream's end, once.
+    func takeLate() -> [RelayEvent] {
+        late.withLock { late in
+            defer { late = [] }
+            return late
+        }
+    }
 }
