@@ -27,12 +27,13 @@ void burnish_font_close(burnish_font *font) {
     free(font);
 }
 
-int burnish_font_scale(burnish_font *font, int height) {
+int burnish_font_scale(burnish_font *font, int height, double shape) {
     const FT_Face face = font->face;
     const long above = face->ascender, below = -face->descender;
     if (above <= 0 || above + below <= 0) return -1;
     const long em = (long)height * face->units_per_EM / (above + below);
-    if (FT_Set_Pixel_Sizes(face, 0, (FT_UInt)(em > 1 ? em : 1)) != 0) return -1;
+    const double across = (double)em / shape;
+    if (FT_Set_Pixel_Sizes(face, (FT_UInt)(across > 1 ? across : 1), (FT_UInt)(em > 1 ? em : 1)) != 0) return -1;
     return (int)((height * above + (above + below) / 2) / (above + below));
 }
 

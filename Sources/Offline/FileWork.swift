@@ -42,6 +42,8 @@ final class FileWork {
     private var arrived = 0
     /// The time stamps of the first picture, and of the last one that came in order.
     private var firstTime: Int64?
+    /// Of pictures that leave.
+    private let sampleShape: Rational
     /// Of the newest picture.
     private var leaving: FilePictureFacts?
     private var newestTime: Int64?
@@ -137,6 +139,7 @@ final class FileWork {
         var output = FileVideo(size: outputSize, frameRate: timing.frameRate, timeBase: timing.timeBase)
         output.color = video.color.upright()
         if case .exactly = settings.size { output.color = output.color.shaped(from: enlargement.input, to: enlargement.output) }
+        sampleShape = output.color.sampleAspectRatio
         var coding = MediaFileWriter.Settings()
         coding.quality = settings.quality
         coding.threads = settings.threads
@@ -279,6 +282,7 @@ final class FileWork {
         var times = StepValues(blank: Nanoseconds.zero)
         var parameters = StepParameters(
             settings.steps, chromaLocation: leaving.chromaLocation, isFullRange: leaving.isFullRange, matrix: leaving.matrix)
+        parameters.sampleAspectRatio = sampleShape
         parameters.moment.number = UInt64(pictures)
         parameters.moment.presented = .seconds(time - Double(firstTime ?? 0) * video.timeBase.value)
         unsafe try chain.finish(picture.mutableView, parameters, &times)

@@ -30,9 +30,9 @@ import Media
         handle = Lock(unsafe Handle(font: font, bytes: copy))
     }
 
-    public func glyphs(of scalars: Set<UInt32>, height: Int) -> GlyphSet {
+    public func glyphs(of scalars: Set<UInt32>, height: Int, shape: Double) -> GlyphSet {
         handle.withLock { handle in
-            let ascent = unsafe burnish_font_scale(handle.font, Int32(clamping: height))
+            let ascent = unsafe burnish_font_scale(handle.font, Int32(clamping: height), shape)
             var set = GlyphSet(ascent: max(Int(ascent), 0))
             guard ascent >= 0 else { return set }
             for scalar in scalars.sorted() {

@@ -34,7 +34,7 @@ import WorkerProtocol
         #expect(CaptureFolder.number(of: "still-99999999999999999999.jpg", .still) == nil)
     }
 
-    /// The oldest make room, and what a crash has left goes after a day.
+    /// The oldest make room, and what a crash has left goes after two days, when no capture waits any more.
     @Test func captureFoldersAreBounded() throws {
         let folder = try Folder()
         let captures = CaptureFolder(folder.path, stream: "cam1")
@@ -48,8 +48,8 @@ import WorkerProtocol
         try FileManager.default.createDirectory(atPath: captures.path, withIntermediateDirectories: true)
         for number in 1...4 { try make("still-\(number).jpg", age: 1000 - 100 * Int64(number)) }
         try make("clip-1.mp4", age: 5000)
-        try make("clip-2.mp4.part", age: 100_000)
-        try make("clip-3.mp4.part", age: 10)
+        try make("clip-2.mp4.part", age: 200_000)
+        try make("clip-3.mp4.part", age: 100_000)
         try make("notes.txt", age: 1_000_000)
         var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: captures.path)) ?? []).sorted() }
         captures.tidy(sparing: captures.path + "/still-4.jpg", now: now, most: 4)

@@ -1,4 +1,5 @@
 import Endpoint
+import Media
 import ServiceConfiguration
 import Settings
 
@@ -75,8 +76,8 @@ func fuzzUnitTexts(_ input: UnsafeRawBufferPointer) {
             let path = pattern.path(stream: "cam.1", time: 1_700_000_000, copy: copy)
             let root = pattern.root(stream: "cam.1")
             precondition(path.hasPrefix(root == "/" ? root : root + "/"), "a file outside of its folder")
-            let parts = path.dropFirst(root == "/" ? 1 : root.utf8.count + 1).split(
-                separator: "/", omittingEmptySubsequences: false)
+            let below = Substring(path.utf8.dropFirst(root == "/" ? 1 : root.utf8.count + 1))
+            let parts = below.split(separator: "/", omittingEmptySubsequences: false)
             precondition(parts.count == pattern.depth + 1, "another depth")
             for (level, part) in parts.enumerated() {
                 precondition(

@@ -32,10 +32,12 @@ import Testing
 
     @Test func aFontDrawsWhatItHas() throws {
         let font = try Font(try SmallFile.read(path: Overlay.usualFont, most: Font.largestFile))
-        let set = font.glyphs(of: [UInt32(ascii: "H"), UInt32(ascii: " "), 0x10FFFF], height: 40)
+        let set = font.glyphs(of: [UInt32(ascii: "H"), UInt32(ascii: " "), 0x10FFFF], height: 40, shape: 1)
         let letter = try #require(set.glyphs[UInt32(ascii: "H")])
         #expect((28...34).contains(set.ascent) && (20...30).contains(letter.top) && letter.height == letter.top)
         #expect(letter.width > 10 && letter.advance >= letter.width)
+        let narrow = try #require(font.glyphs(of: [UInt32(ascii: "H")], height: 40, shape: 2).glyphs[UInt32(ascii: "H")])
+        #expect(narrow.height == letter.height && abs(2 * narrow.width - letter.width) <= 2)
         let covered = set.coverage[letter.start..<letter.start + letter.width * letter.height]
         #expect(covered.contains(255) && covered.contains(0))
         #expect(set.glyphs[UInt32(ascii: " ")]?.width == 0)

@@ -28,7 +28,8 @@ import Testing
 
     @Test(arguments: [
         ("srv/%H.ts", "absolute path"), ("/srv/%H.mkv", ".ts or .mp4"), ("/srv/cam.ts", "needs the time"),
-        ("/srv/../%H.ts", "plainly"), ("/srv//%H.ts", "plainly"), ("/srv/%q.ts", "knows %Y"), ("/srv/%", ".ts or .mp4"),
+        ("/srv/../%H.ts", "plainly"), ("/srv/../\u{301}x/%H.ts", "plainly"),
+        ("/srv//%H.ts", "plainly"), ("/srv/%q.ts", "knows %Y"), ("/srv/%", ".ts or .mp4"),
         ("/srv/{name}/%H.ts", "knows {stream}"), ("/srv/}%H.ts", "too many"), ("/srv/%s%s.ts", "at most once"),
         ("/%H/.ts", "no name"),
         ("/srv/%H\u{1b}.ts", "control"), ("/" + String(repeating: "a", count: 2000) + "%H.ts", "absolute path"),

@@ -26,9 +26,10 @@ typedef struct {
 burnish_font *burnish_font_open(const uint8_t *bytes, size_t count);
 void burnish_font_close(burnish_font *);
 
-/// Makes lines so many samples high, from the top of the tallest glyph to the bottom of the lowest.
+/// Makes lines so many samples high, from the top of the tallest glyph to the bottom of the lowest. `shape` is the width of a sample in its
+/// heights.
 /// - Returns: from the top to the base line; negative where the font has no such size.
-int burnish_font_scale(burnish_font *, int height);
+int burnish_font_scale(burnish_font *, int height, double shape);
 
 /// Draws a glyph.
 /// - Returns: 0, or FreeType's error.

@@ -71,6 +71,8 @@ public struct StepParameters: Sendable {
     public var topFieldFirst: Bool?
     /// When a step that may be left out is to be done; nil is never.
     public var until: MonotonicTime?
+    /// The shape of its samples as coded, as ``ColorDescription/sampleAspectRatio``.
+    public var sampleAspectRatio = Rational(0, 1)
     /// What steps that show it say of the picture.
     public var moment = StepMoment()
 
@@ -139,7 +141,7 @@ extension StepSettings {
         case .color: ColorStep(color, workers: workers)
         case .denoise:
             lookingAhead ? try RecordedNoiseStep(size: size, workers: workers) : try NoiseStep(size: size, workers: workers)
-        case .overlay: overlay.map { OverlayStep($0, size: size) }
+        case .overlay: OverlayStep(overlay ?? Overlay([]), size: size)
         case .reactions: ReactionStep(reactions, size: size)
         case .enlarge, .sharpen, .synthesise: nil
         }

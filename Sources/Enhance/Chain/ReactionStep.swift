@@ -70,13 +70,13 @@ public final class ReactionStep: PictureStep {
         for reaction in parameters.settings.reactions where reaction.begins <= now && now < reaction.ends {
             isChanged = true
             let motion = ReactionMotion(
-                reaction: reaction, time: (now - reaction.begins).seconds, width: Double(upright.width) / height)
+                reaction: reaction, time: (now - reaction.begins).seconds, width: Double(upright.width) * tone.shape / height)
             for index in 0..<motion.count {
                 guard let sprite = motion.sprite(index),
                     let layer = sprites[Self.index(sprite.shape, sprite.color, sprite.size)]
                 else { continue }
                 let (x, y) = tone.place(
-                    of: layer, x: Int(sprite.x * height) - layer.uprightWidth(tone) / 2,
+                    of: layer, x: Int(sprite.x * height / tone.shape) - layer.uprightWidth(tone) / 2,
                     y: Int(sprite.y * height) - layer.uprightHeight(tone) / 2, in: size)
                 unsafe layer.lay(over: output, x: x, y: y, kernels)
             }

@@ -1,19 +1,21 @@
 import Kernels
 import Media
 
-/// How colours become a picture's samples, and which way up it is coded.
+/// How colours become a picture's samples, which way up it is coded, and the shape of its samples.
 struct OverlayTone: Hashable {
-    var isFullRange = false
-    var weights = LumaWeights.bt709
-    var turn = PictureTurn(.upright)
-
-    init() {}
+    var isFullRange: Bool
+    var weights: LumaWeights
+    var turn: PictureTurn
+    /// The width of a sample of the upright picture, in its heights.
+    var shape: Double
 
     init(_ parameters: StepParameters, height: Int) {
         isFullRange = parameters.isFullRange
         // Pictures without a matrix have the usual one of their size.
         weights = LumaWeights(parameters.matrix) ?? (height < 720 ? .bt601 : .bt709)
         turn = PictureTurn(parameters.orientation)
+        let coded = parameters.sampleAspectRatio.numerator > 0 ? parameters.sampleAspectRatio.value : 1
+        shape = min(max(turn.swapsAxes ? 1 / coded : coded, 0.25), 4)
     }
 
     /// Samples of 8 bits, of light that is as opaque as `alpha` and has so much red, green and blue: 0…`alpha`.
@@ -110,7 +112,7 @@ extension OverlayTone {
     /// - Parameters:
     ///   - height: of the image when it is upright.
     init(_ image: OverlayImage, height: Int, opacity: Double, _ tone: OverlayTone) {
-        let across = max((Double(image.size.width * height) / Double(image.size.height) / 2).rounded(), 1)
+        let across = max((Double(image.size.width * height) / Double(image.size.height) / tone.shape / 2).rounded(), 1)
         let shown = PictureSize(width: 2 * Int(min(across, 8_192)), height: height)
         let scaled = ScaledImage(image, to: shown)
         let coded = tone.turn.size(of: shown)

@@ -59,7 +59,7 @@ final class OverlayLine {
             }
         }
         let own = parts.flatMap { part -> [UInt32] in if case .literal(let scalars) = part { scalars } else { [] } }
-        glyphs = font.glyphs(of: Self.usual.union(own), height: height)
+        glyphs = font.glyphs(of: Self.usual.union(own), height: height, shape: tone.shape)
         let largest = tone.turn.size(of: PictureSize(width: self.longest, height: height))
         upright = CoverPlane(width: self.longest, height: height)
         coded = tone.turn.isNone ? nil : CoverPlane(width: largest.width, height: largest.height)
@@ -149,7 +149,7 @@ final class OverlayLine {
 
     /// Draws the glyphs, each beside the one before.
     private func draw() {
-        let margin = height / 4
+        let margin = Int(Double(height / 4) / tone.shape)
         unsafe upright.withRows { rows in
             for row in 0..<height { unsafe rows.row(row).update(repeating: 0, count: width) }
             var pen = margin

@@ -118,7 +118,8 @@ public protocol GlyphSource: AnyObject, Sendable {
     /// - Parameters:
     ///   - scalars: of Unicode. What the font lacks gets its sign for that.
     ///   - height: of a line in samples, at least 1.
-    func glyphs(of scalars: Set<UInt32>, height: Int) -> GlyphSet
+    ///   - shape: the width of a sample in its heights.
+    func glyphs(of scalars: Set<UInt32>, height: Int, shape: Double) -> GlyphSet
 }
 
 /// Glyphs of one size.

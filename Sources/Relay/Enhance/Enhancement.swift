@@ -129,6 +129,7 @@ final class Enhancement {
         var times = StepValues(blank: Nanoseconds.zero)
         var parameters = parameters(picture, plan)
         parameters.moment = moment
+        parameters.sampleAspectRatio = picture.color.shaped(from: input, to: output).sampleAspectRatio
         mustSucceed { () throws(EnhanceError) in
             unsafe try chain.finish(target.picture.mutableView, parameters, &times, only: plan.steps)
         }

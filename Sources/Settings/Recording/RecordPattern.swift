@@ -39,6 +39,10 @@ public struct RecordPattern: Hashable, Sendable {
         guard let container = Container.allCases.first(where: { text.hasSuffix("." + $0.rawValue) }) else {
             throw Fault(text: "ends in .ts or .mp4 (fragmented), which says what is written")
         }
+        // A slash and an accent are one character here, and a slash for the system.
+        guard text.utf8.count(where: { $0 == UInt8(ascii: "/") }) == text.count(where: { $0 == "/" }) else {
+            throw Fault(text: "is written out plainly, without accents behind /")
+        }
         var parts: [[Piece]] = []
         for part in text.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
             guard !part.isEmpty, part != ".", part != ".." else {

@@ -6,7 +6,7 @@ import Testing
 @Suite struct OverlayStepTests {
     /// Draws each letter as a box as high as the line and half as wide.
     private final class Boxes: GlyphSource {
-        func glyphs(of scalars: Set<UInt32>, height: Int) -> GlyphSet {
+        func glyphs(of scalars: Set<UInt32>, height: Int, shape: Double) -> GlyphSet {
             var set = GlyphSet(ascent: height)
             set.coverage = [UInt8](repeating: 255, count: height * height / 2)
             for scalar in scalars {
@@ -70,6 +70,15 @@ import Testing
         // Red in BT.709's limited range.
         #expect(shown.view.y.row(5)[60] == 63 && shown.view.u.row(3)[30] == 102 && shown.view.v.row(3)[30] == 240)
         #expect(shown.view.u.row(3)[27] == 128 && shown.view.u.row(6)[30] == 128)
+    }
+
+    /// A square image is a square where samples are twice as wide as high.
+    @Test func imagesKeepTheirShape() throws {
+        let shown = try show(settings("+0%+0%:size=20%:image=/a.png", images: ["/a.png": red])) {
+            $0.sampleAspectRatio = Rational(2, 1)
+        }
+        let area = try #require(changed(shown))
+        #expect(area.x == 0...3 && area.y == 0...7)
     }
 
     @Test func opacityMixes() throws {
