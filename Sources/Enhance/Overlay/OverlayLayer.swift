@@ -120,34 +120,30 @@ extension OverlayTone {
         y = Plane(count: coded.samples)
         u = Plane(count: coded.samples / 4)
         v = Plane(count: coded.samples / 4)
-        // Where the first sample of a coded row lies in the image, and how far it is to the next.
         let turn = tone.turn
+        /// The image's sample at a place of the coded part.
+        func sample(_ column: Int, _ row: Int) -> SIMD4<Float> {
+            let across = turn.reversesColumns ? coded.width - 1 - column : column
+            let down = turn.reversesRows ? coded.height - 1 - row : row
+            return turn.swapsAxes ? scaled[down, across] : scaled[across, down]
+        }
+        func light(_ sample: SIMD4<Float>) -> (y: Double, u: Double, v: Double) {
+            tone.samples(Double(sample.x), Double(sample.y), Double(sample.z), alpha: Double(sample.w))
+        }
         for row in 0..<coded.height {
             for column in 0..<coded.width {
-                let across = turn.reversesColumns ? coded.width - 1 - column : column
-                let down = turn.reversesRows ? coded.height - 1 - row : row
-                let (x, line) = turn.swapsAxes ? (down, across) : (across, down)
-                let sample = scaled[x, line]
-                let light = tone.samples(
-                    Double(sample.x) * opacity, Double(sample.y) * opacity, Double(sample.z) * opacity,
-                    alpha: Double(sample.w) * opacity)
-                y.set(row * coded.width + column, light.y, alpha: Double(sample.w) * opacity)
+                let seen = sample(column, row) * Float(opacity)
+                y.set(row * coded.width + column, light(seen).y, alpha: Double(seen.w))
             }
         }
         for row in 0..<coded.height / 2 {
             for column in 0..<coded.width / 2 {
-                var sum = SIMD4<Float>()
-                for (right, below) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
-                    let (codedColumn, codedRow) = (2 * column + right, 2 * row + below)
-                    let across = turn.reversesColumns ? coded.width - 1 - codedColumn : codedColumn
-                    let down = turn.reversesRows ? coded.height - 1 - codedRow : codedRow
-                    sum += turn.swapsAxes ? scaled[down, across] : scaled[across, down]
-                }
-                let mean = sum * Float(opacity / 4)
-                let light = tone.samples(Double(mean.x), Double(mean.y), Double(mean.z), alpha: Double(mean.w))
-                let index = row * coded.width / 2 + column
-                u.set(index, light.u, alpha: Double(mean.w))
-                v.set(index, light.v, alpha: Double(mean.w))
+                let (left, top) = (2 * column, 2 * row)
+                let sum = sample(left, top) + sample(left + 1, top) + sample(left, top + 1) + sample(left + 1, top + 1)
+                let seen = sum * Float(opacity / 4)
+                let (index, color) = (row * coded.width / 2 + column, light(seen))
+                u.set(index, color.u, alpha: Double(seen.w))
+                v.set(index, color.v, alpha: Double(seen.w))
             }
         }
     }
