@@ -69,7 +69,9 @@ public struct ConfigurationEnvironment: Sendable {
     /// An absolute path without `.` and `..`.
     func absolute(_ path: String) -> String {
         var parts: [Substring] = []
-        for part in (path.hasPrefix("/") ? path : folder + "/" + path).split(separator: "/") {
+        let whole = path.utf8.first == UInt8(ascii: "/") ? path : folder + "/" + path
+        // By bytes, as the system does: a slash and an accent behind it are one character.
+        for part in whole.utf8.split(separator: UInt8(ascii: "/")).map(Substring.init) {
             switch part {
             case ".": continue
             case "..": _ = parts.popLast()

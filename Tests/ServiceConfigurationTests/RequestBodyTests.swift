@@ -79,7 +79,10 @@ import Testing
         #expect(try table(nil) == "/etc/burnish/house.cube")
         #expect(try table("/srv/media/film.cube") == "/srv/media/film.cube")
         #expect(try table("off") == nil)
-        for path in ["/etc/film.cube", "/srv/media/../film.cube", "/srv/media//film.cube"] {
+        for path in [
+            "/etc/film.cube", "/srv/media/../film.cube", "/srv/media//film.cube", "/srv/media/../\u{301}/film.cube",
+            "/srv/media/../\u{301}film.cube",
+        ] {
             #expect(fault { _ = try table(path) }?.contains("not below one of") == true, "\(path)")
         }
         #expect(fault { _ = try table("film.cube") } == "lut: is 'film.cube'; right here is an absolute path")

@@ -77,7 +77,7 @@ enum StreamFiles {
         let path = place.path
         if let folders {
             // Before the file is made: a link must not have one made elsewhere.
-            let slash = path.lastIndex(of: "/") ?? path.startIndex
+            let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex
             try check(resolved(String(path[..<slash]) + "/"), path, folders)
         }
         let link = folders == nil ? 0 : O_NOFOLLOW
