@@ -43,8 +43,8 @@ let package = Package(
         .library(
             name: "Parsers",
             targets: [
-                "ServiceConfiguration", "WorkerProtocol", "Settings", "Simulation", "WebRTC", "Transport", "SRT", "Packets",
-                "Endpoint",
+                "ServiceConfiguration", "RoomLinks", "WorkerProtocol", "Settings", "Simulation", "WebRTC", "Transport", "SRT",
+                "Packets", "Endpoint",
                 "Container", "Bitstream", "Telemetry", "Schedule", "Enhance", "Media",
             ]),
     ],
@@ -80,8 +80,9 @@ let package = Package(
         .target(
             name: "Web",
             dependencies: [
-                "Control", "QRCodes", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule",
-                "Media",
+                "Control", "QRCodes", "RoomLinks", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint",
+                "Telemetry",
+                "Schedule", "Media",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -93,23 +94,26 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             resources: [
-                "index.html", "burnish.css", "figures.css", "addresses.js", "api.js", "asking.js", "burnish.js", "callers.js",
+                "index.html", "room.html", "burnish.css", "figures.css", "room.css", "addresses.js", "api.js", "asking.js",
+                "burnish.js", "callers.js",
                 "calls.js", "captures.js", "checks.js", "controls.js", "copying.js", "delay.js", "editor.js", "elements.js",
                 "events.js",
-                "figures.js", "formats.js", "history.js", "pictures.js", "plots.js", "reactions.js", "signing.js", "streams.js",
-                "icon.svg",
+                "figures.js", "formats.js", "history.js", "pictures.js", "plots.js", "reactions.js", "room.js",
+                "signing.js", "streams.js", "tiles.js", "webrtc.js", "icon.svg",
             ]
             .map { .embedInCode("Page/\($0)") }),
         .target(
             name: "Control",
             dependencies: [
-                "CProcess", "ServiceConfiguration", "WorkerProtocol", "Settings", "Packets", "Endpoint", "Telemetry", "Machine",
-                "Schedule", "Media",
+                "CProcess", "RoomLinks", "ServiceConfiguration", "WorkerProtocol", "Settings", "Packets", "Endpoint",
+                "Telemetry",
+                "Machine", "Schedule", "Media",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             swiftSettings: marked),
         .target(name: "QRCodes", dependencies: ["CQREncode"], swiftSettings: marked),
+        .target(name: "RoomLinks", dependencies: ["CHMAC"], swiftSettings: marked),
         .target(
             name: "ServiceConfiguration", dependencies: ["Settings", "Endpoint", .product(name: "Yams", package: "Yams")],
             swiftSettings: marked),
@@ -188,6 +192,7 @@ let package = Package(
             name: "CFFmpeg", providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswresample-dev", "libswscale-dev"])]),
         .systemLibrary(name: "CSRT", providers: [.apt(["libsrt-openssl-dev"])]),
         .systemLibrary(name: "CQREncode", providers: [.apt(["libqrencode-dev"])]),
+        .systemLibrary(name: "CHMAC", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSRTP", providers: [.apt(["libsrtp2-dev"])]),
         .target(name: "CSRTArrival", cSettings: strictC),
         .target(name: "CDTLS", cSettings: strictC),
@@ -214,9 +219,8 @@ let package = Package(
         .testTarget(
             name: "WebTests",
             dependencies: [
-                "Web", "Control", "QRCodes", "ServiceConfiguration", "Endpoint", "WorkerProtocol", "Settings", "Telemetry",
-                "Schedule",
-                "Media", "TestSupport",
+                "Web", "Control", "QRCodes", "RoomLinks", "ServiceConfiguration", "Endpoint", "WorkerProtocol", "Settings",
+                "Telemetry", "Schedule", "Media", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -227,7 +231,8 @@ let package = Package(
         .testTarget(
             name: "ControlTests",
             dependencies: [
-                "burnish-fake-worker", "Control", "ServiceConfiguration", "WorkerProtocol", "Settings", "Telemetry", "Schedule",
+                "burnish-fake-worker", "Control", "RoomLinks", "ServiceConfiguration", "WorkerProtocol", "Settings",
+                "Telemetry", "Schedule",
                 "Media", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ]),

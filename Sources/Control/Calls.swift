@@ -5,12 +5,12 @@ import WorkerProtocol
 public struct CallPlace: Sendable {
     /// The stream that has it.
     public var stream: String
-    /// What peers have to know; nil where the service's own token counts.
-    public var token: Secret?
+    /// What peers have to know: one of these; nil where the service's own token counts.
+    public var tokens: [Secret]?
 
-    public init(stream: String, token: Secret? = nil) {
+    public init(stream: String, tokens: [Secret]? = nil) {
         self.stream = stream
-        self.token = token
+        self.tokens = tokens
     }
 }
 
@@ -22,8 +22,11 @@ public struct PeerOffer: Sendable {
     public var userFragment: String
     /// A peer that publishes takes the place of one who is still heard.
     public var takesOver: Bool
+    /// The token that the peer has shown; nil where it showed none.
+    public var token: String?
 
-    public init(description: String, userFragment: String, takesOver: Bool = false) {
+    public init(description: String, userFragment: String, takesOver: Bool = false, token: String? = nil) {
+        self.token = token
         self.description = description
         self.userFragment = userFragment
         self.takesOver = takesOver

@@ -1,5 +1,6 @@
 import Endpoint
 import Media
+import RoomLinks
 import Telemetry
 import WorkerProtocol
 
@@ -76,6 +77,17 @@ public protocol StreamService: Sendable {
     func hangUp(_ id: String, of name: String, _ side: CallSide) async throws(ServiceFault)
     /// Keeps what a viewer says of its own picture: how often it has stood still so far (``CallerStatus/freezes``).
     func keep(freezes: Int, ofCall id: String, of name: String) async throws(ServiceFault)
+    /// The rooms of the configuration, with who is in them.
+    func rooms() async -> [RoomStatus]
+    /// What a room's links are signed with; nil where there is no such room.
+    func roomKey(_ name: String) async -> Secret?
+    /// Lets somebody into a room, by a link whose signature has been checked.
+    /// - Parameter name: what the guest wants to be called, where the link has no name.
+    func enter(_ link: RoomLink, as name: String) async throws(ServiceFault) -> RoomEntry
+    /// The guests of a room for one of them, who is heard of by this.
+    func guests(of room: String, pass: String) async throws(ServiceFault) -> (seat: Int, guests: [RoomGuest])
+    /// Ends a guest's stay. The host may end another's, whose link is then refused until the room is empty.
+    func leave(_ seat: Int, of room: String, pass: String) async throws(ServiceFault)
     func health() async -> ServiceHealth
     /// Returns when the service does: costs it next to nothing.
     func answer() async
@@ -91,6 +103,8 @@ public struct ServiceFault: Error, Hashable, Sendable {
         case conflict
         /// An offer that is no session description, or one that cannot be answered.
         case malformed, unacceptable
+        /// Whoever asks has to show something else, or come by a link again.
+        case unauthorised
     }
 
     public var kind: Kind
@@ -302,6 +316,7 @@ public struct ServiceHealth: Sendable {
     public var coresNeeded = 0.0
     public var coresUsed = 0.0
     public var deferred = DeferredFigures()
+    public var rooms: [RoomStatus] = []
 
     public init() {}
     public var isReady: Bool { checks.allSatisfy { $0.isGood || !$0.counts } }

@@ -78,6 +78,8 @@ public struct ServiceConfiguration: Hashable, Sendable {
     public var defaults = StreamValues()
     /// In the order of the file. No two have the same name.
     public var streams: [StreamDefinition] = []
+    /// In the order of the file. No two have the same name.
+    public var rooms: [RoomDefinition] = []
 
     public init() {}
 }

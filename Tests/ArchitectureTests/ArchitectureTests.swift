@@ -8,13 +8,16 @@ import Testing
     static let allowed: [String: Set<String>] = [
         "burnishd": ["Web", "Control", "ServiceConfiguration", "Telemetry", "Media"],
         "Web": [
-            "Control", "QRCodes", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule",
+            "Control", "QRCodes", "RoomLinks", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry",
+            "Schedule",
             "Media",
         ],
         "QRCodes": ["CQREncode"],
+        "RoomLinks": ["CHMAC"],
         "ServiceConfiguration": ["Settings", "Endpoint"],
         "Control": [
-            "CProcess", "ServiceConfiguration", "WorkerProtocol", "Settings", "Packets", "Endpoint", "Telemetry", "Machine",
+            "CProcess", "RoomLinks", "ServiceConfiguration", "WorkerProtocol", "Settings", "Packets", "Endpoint", "Telemetry",
+            "Machine",
             "Schedule",
             "Media",
         ],
@@ -62,7 +65,7 @@ import Testing
 
     static let cModules: Set<String> = [
         "CSRT", "CSRTArrival", "CDTLS", "CSRTP", "CProcess", "CFFmpeg", "CKernels", "CKernelChecks", "CSandbox", "CWeights",
-        "CQREncode", "CFont",
+        "CQREncode", "CFont", "CHMAC",
     ]
 
     static let root = URL(filePath: #filePath).deletingLastPathComponent()

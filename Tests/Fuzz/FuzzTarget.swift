@@ -35,6 +35,7 @@ enum FuzzTarget: String, CaseIterable {
     case configuration
     case apiInput = "api-input"
     case unitTexts = "unit-texts"
+    case roomLink = "room-link"
 
     func run(_ input: UnsafeRawBufferPointer) {
         switch self {
@@ -66,6 +67,7 @@ enum FuzzTarget: String, CaseIterable {
         case .configuration: fuzzConfiguration(input)
         case .apiInput: fuzzAPIInput(input)
         case .unitTexts: fuzzUnitTexts(input)
+        case .roomLink: fuzzRoomLink(input)
         case .workerProtocol: fuzzWorkerProtocol(input)
         }
     }

@@ -91,11 +91,13 @@ import Testing
         }
     }
 
-    /// Neither other work on the machine nor what memory held before changes a file: two runs are the same to the bit.
+    /// Neither other work on the machine nor what memory held before changes a picture: two runs are the same to the bit, before the
+    /// encoder. libx264 0.164 reads parts of its threads' stacks before it writes them (valgrind says so), so what it makes of the same
+    /// pictures may differ by a few bits in a process that has had many threads.
     @Test(arguments: [FileEnhancement.Motion.quality, .lowLatency]) func twoRunsAreTheSame(motion: FileEnhancement.Motion)
         async throws
     {
-        let outputs = (0..<4).map { scratch.path("same\($0).mp4") }
+        let outputs = (0..<4).map { scratch.path("same\($0).y4m") }
         let works = outputs.map { output in
             work(output) { ($0.resumes, $0.interpolate, $0.motion) = (false, 2, motion) }
         }
@@ -104,7 +106,13 @@ import Testing
             try await group.waitForAll()
         }
         let first = try Data(contentsOf: URL(filePath: outputs[0]))
-        for output in outputs { #expect(try Data(contentsOf: URL(filePath: output)) == first) }
+        for output in outputs {
+            let other = try Data(contentsOf: URL(filePath: output))
+            let place = zip(first, other).enumerated().first { $0.element.0 != $0.element.1 }?.offset
+            #expect(
+                first.count == other.count && place == nil,
+                "of \(first.count) and \(other.count) bytes, from byte \(place ?? -1) on")
+        }
     }
 
     /// Killed at any time: of the file only a part is there, and it may end in anything.

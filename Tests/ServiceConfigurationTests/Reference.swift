@@ -35,7 +35,8 @@ enum Reference {
             "#defaults:",
         ]
         lines += [
-            "#  budget: 80ms", "", "# The streams, by name. A name has letters, digits, dots, _ and -.", "streams:", "  live:",
+            "#  budget: 80ms", "", "# Calls of several people by a link stand below rooms: (docs/use/rooms.md).", "",
+            "# The streams, by name. A name has letters, digits, dots, _ and -.", "streams:", "  live:",
         ]
         for key in StreamPlaceKeys.all { lines += yaml(key) }
         for key in StreamKeys.all {
@@ -95,7 +96,7 @@ enum Reference {
         ServiceKeys.sections.map { ($0.name, table(ServiceKeys.keys(of: $0.name))) }
             + [
                 ("top", table(ServiceKeys.keys(of: ""))), ("places", places(StreamPlaceKeys.all)),
-                ("callers", places(StreamPlaceKeys.callers)), ("settings", settings),
+                ("callers", places(StreamPlaceKeys.callers)), ("rooms", rooms), ("settings", settings),
             ]
     }
 
@@ -116,6 +117,14 @@ enum Reference {
             ["key", "meaning", "allowed", "also in the API"],
             keys.map { key in
                 [code(key.name), key.help, key.allowed, key.isForAPI ? "yes" : "no"]
+            })
+    }
+
+    private static var rooms: String {
+        rows(
+            ["key", "meaning", "allowed", "default"],
+            RoomKeys.all.map { key in
+                [code(key.name), key.help, key.allowed, key.defaultText.isEmpty ? "–" : code(key.defaultText)]
             })
     }
 

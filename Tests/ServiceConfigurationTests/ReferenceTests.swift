@@ -11,7 +11,7 @@ import Testing
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
     private static let yamlFile = root.appending(path: "configs/burnish.yaml")
-    private static let pages = ["configuration", "settings"].map { root.appending(path: "docs/use/\($0).md") }
+    private static let pages = ["configuration", "settings", "rooms"].map { root.appending(path: "docs/use/\($0).md") }
     private static let writes = ProcessInfo.processInfo.environment["BURNISH_WRITE_REFERENCE"] != nil
 
     @Test func theShippedFileFollowsTheTables() throws {

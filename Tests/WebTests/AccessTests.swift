@@ -15,9 +15,11 @@ import Testing
         try await serving(service) { client async throws in
             for route in Routes.all where route.id != "followEvents" {
                 let path = route.path.replacing("{name}", with: "cam1").replacing("{side}", with: "after").replacing(
-                    "{id}", with: "7")
+                    "{id}", with: "7"
+                ).replacing("{room}", with: "team").replacing("{seat}", with: "1")
                 let status = try await client.send(route.method.rawValue, path, body: route.body == nil ? nil : "{}").status
-                let changes = route.access == .changes || (route.access == .calls && route.path.hasPrefix("/whip"))
+                let changes =
+                    [.changes, .guests].contains(route.access) || (route.access == .calls && route.path.hasPrefix("/whip"))
                 #expect((status == 401) == changes, "\(route.id): \(status)")
             }
             for wrong in [
@@ -42,9 +44,11 @@ import Testing
             $0.names = ["relay.example"]; $0.certificate = nil
         }) { client async throws in
             for route in Routes.all where route.id != "followEvents" && route.access != .changes {
-                let path = route.path.replacing("{name}", with: "cam1").replacing("{side}", with: "after")
+                let path = route.path.replacing("{name}", with: "cam1").replacing("{side}", with: "after").replacing(
+                    "{room}", with: "team"
+                ).replacing("{seat}", with: "1")
                 let status = try await client.send(route.method.rawValue, path, body: route.body == nil ? nil : "{}").status
-                #expect((status == 401) == (route.access == .views || route.access == .calls), "\(route.id): \(status)")
+                #expect((status == 401) == [.views, .calls, .guests].contains(route.access), "\(route.id): \(status)")
             }
             #expect(try await client.get("/readyz").status == 200)
             #expect(try await client.get("/readyz?verbose").status == 401)

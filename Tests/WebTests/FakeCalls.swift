@@ -12,7 +12,7 @@ extension FakeService {
     func callPlace(_ name: String, _ side: CallSide) async -> CallPlace? {
         switch name {
         case "studio": CallPlace(stream: "cam1")
-        case "locked": CallPlace(stream: "cam1", token: Secret(side == .publish ? Self.publishToken : Self.playToken))
+        case "locked": CallPlace(stream: "cam1", tokens: [Secret(side == .publish ? Self.publishToken : Self.playToken)])
         default: nil
         }
     }

@@ -1,10 +1,11 @@
-import Control
 import Endpoint
 import Media
 import Schedule
 import Settings
 import Telemetry
 import WorkerProtocol
+
+@testable import Control
 
 /// A service without workers: streams are entries in a dictionary, and their figures are made up but move. The tests of the
 /// interface use it, and so do the tools that run against a live server.
@@ -22,6 +23,7 @@ final class FakeService: StreamService {
         /// By the calls' ids.
         var freezes: [String: Int] = [:]
         var health = ServiceHealth()
+        var rooms = RoomRegistry()
         /// What the next reload fails with.
         var reloadFault: ServiceFault?
     }

@@ -11,6 +11,8 @@ public enum EventKind: String, Sendable, CaseIterable {
     case picture, rung, settings, recording, recordingFailed, message
     // Of what was asked for.
     case still, clip, readiness, reaction
+    // Of a room.
+    case guest
 
     /// The kind of a worker's event.
     init(_ kind: StreamEvent.Kind) { self = EventKind(rawValue: kind.rawValue) ?? .message }

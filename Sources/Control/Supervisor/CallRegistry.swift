@@ -13,6 +13,8 @@ struct CallRegistry {
         var isAnswered = false
         /// What a viewer says of its picture.
         var freezes: Int?
+        /// The guest of a room whose call it is; nil outside of rooms.
+        var seat: Seat?
     }
 
     /// How many calls one stream may have, whoever they are from.
@@ -60,6 +62,14 @@ struct CallRegistry {
     /// A worker says that a call is over. Only calls of its own are.
     mutating func end(number: UInt64, worker: Int) {
         for (id, call) in calls where call.number == number && call.worker == worker { calls[id] = nil }
+    }
+
+    /// A guest has left.
+    /// - Returns: the calls that ended with it.
+    mutating func endAll(of seat: Seat) -> [Call] {
+        let ended = calls.filter { $0.value.seat == seat }
+        for id in ended.keys { calls[id] = nil }
+        return Array(ended.values)
     }
 
     mutating func endAll(of worker: Int) { calls = calls.filter { $0.value.worker != worker } }

@@ -70,6 +70,10 @@ final class SupervisedStream {
     /// What its worker says of the input.
     var description: StreamDescription?
     var recording = StreamRecording()
+    /// The seat of a room whose guest sends it; nil for other streams.
+    var seat: Seat?
+    /// Since when its pictures pass because the machine cannot carry more; nil while they need not.
+    var passesSince: MonotonicTime?
 
     init(_ definition: StreamDefinition, worker: Int, map: StreamMap) {
         self.definition = definition

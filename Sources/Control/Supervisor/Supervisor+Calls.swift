@@ -14,8 +14,9 @@ extension Supervisor {
                 return endpoint.name == name
             }
             guard isMeant else { continue }
+            if let seat = stream.seat { return CallPlace(stream: stream.name, tokens: passes(of: seat, side)) }
             let token = side == .publish ? definition.callTokens.publish : definition.callTokens.play
-            return CallPlace(stream: stream.name, token: token)
+            return CallPlace(stream: stream.name, tokens: token.map { [$0] })
         }
         return nil
     }
@@ -30,8 +31,9 @@ extension Supervisor {
         guard calls.count(of: stream.name) < CallRegistry.mostOfStream else {
             throw ServiceFault(.noRoom, "the stream has \(CallRegistry.mostOfStream) calls already: try again later")
         }
-        let id = calls.begin(
-            CallRegistry.Call(stream: stream.name, worker: worker.number, side: side, userFragment: offer.userFragment))
+        var begun = CallRegistry.Call(stream: stream.name, worker: worker.number, side: side, userFragment: offer.userFragment)
+        begun.seat = seat(of: offer, stream)
+        let id = calls.begin(begun)
         let result = await withCheckedContinuation { (waiter: PendingRequests.Waiter<String>) in
             guard let number = requests.addCall(waiter, worker: worker.number, now: .now()) else { return }
             calls.number(id, number)

@@ -45,7 +45,7 @@ extension Supervisor {
     /// - Returns: whether they are there now. Where they are not, the log says why.
     @discardableResult func keep() async -> Bool {
         guard let keeper else { return false }
-        let own = supervised.values.filter { $0.configured == nil }
+        let own = supervised.values.filter { $0.configured == nil && $0.seat == nil }
         let names = Set(own.map(\.name))
         let all =
             own.map { $0.definition.kept(given: $0.given, isStopped: $0.condition.isStoppedOnPurpose) }

@@ -210,6 +210,7 @@ extension Supervisor: StreamService {
         health.lastReload = lastReload.time
         health.cores = capacity.cores
         health.deferred = deferredFigures
+        health.rooms = rooms()
         health.coresUsed = workers.values.reduce(0) { $0 + $1.usage.cores }
         health.checks.append(
             ServiceHealth.Check(

@@ -174,7 +174,7 @@ extension Supervisor {
     }
 
     /// Changes what may change while the stream runs, or restarts it.
-    private func redefine(_ stream: SupervisedStream, _ definition: StreamDefinition) {
+    func redefine(_ stream: SupervisedStream, _ definition: StreamDefinition) {
         let difference = stream.definition.difference(to: definition)
         stream.definition = definition
         if difference.needsRestart {

@@ -74,6 +74,7 @@ public actor Supervisor {
     var workers: [Int: SupervisedWorker] = [:]
     var requests: PendingRequests
     var calls = CallRegistry()
+    var roomGuests = RoomRegistry()
     var clips = PendingClips()
     let deferred = DeferredWork()
     var lastReload = ReloadOutcome()
@@ -224,6 +225,7 @@ public actor Supervisor {
     private func tick(_ now: MonotonicTime) {
         addPostponed()
         settle()
+        tidyRooms(at: now)
         let wallOffset = Date().timeIntervalSince1970 - now.seconds
         var demands: [String: CoreSharing.Demand] = [:]
         for stream in supervised.values {
@@ -286,6 +288,7 @@ public actor Supervisor {
         let needs = demands.filter { $0.value.isFlowing && $0.value.least > 0 }.mapValues(\.least)
         for (name, verdict) in admission.judge(needs, capacity, at: now) {
             guard case .tooMuch(let figures) = verdict, let stream = supervised[name] else { continue }
+            if stream.seat != nil, pass(stream, because: figures, at: now) { continue }
             if configuration.admission == .lower, lower(stream, because: figures) { continue }
             record(.refused, stream: name, "the machine cannot carry it: \(figures)")
             tell(stream, .refused("the machine cannot carry it: \(figures)"))
@@ -356,7 +359,7 @@ extension EventKind {
             .recordingFailed:
             .warning
         case .serviceStarted, .serviceEnding, .reloaded, .added, .removed, .changed, .started, .restarted, .ended, .inputUp,
-            .outputUp, .still, .clip, .recording:
+            .outputUp, .still, .clip, .recording, .guest:
             .notice
         case .picture, .rung, .message, .reaction: .info
         // `changed` has said it already.

@@ -26,17 +26,19 @@ struct ConfigurationReader {
         let sections = ServiceKeys.sections.map(\.name)
         for entry in entries {
             switch entry.key {
-            case "defaults", "streams": continue
+            case "defaults", "streams", "rooms": continue
             case let name where sections.contains(name): readSection(entry)
             case let name where topKeys.contains { $0.name == name }: readKeys([entry], of: "")
             default:
-                fault(entry.line, "", .unknown(entry.key, among: sections + topKeys.map(\.name) + ["defaults", "streams"]))
+                let known = sections + topKeys.map(\.name) + ["defaults", "streams", "rooms"]
+                fault(entry.line, "", .unknown(entry.key, among: known))
             }
         }
         // Streams need the defaults, wherever those stand.
         if let entry = entries.first(where: { $0.key == "defaults" }) { readDefaults(entry) }
         let streams = entries.first { $0.key == "streams" }
         if let streams { readStreams(streams) }
+        if let rooms = entries.first(where: { $0.key == "rooms" }) { readRooms(rooms) }
         if needsStreams, streams.map({ if case .null = $0.value.content { true } else { false } }) ?? true {
             let what =
                 entries.isEmpty ? "the file is empty, or all of it is comments" : streams == nil ? "is missing" : "is empty"
@@ -191,6 +193,38 @@ struct ConfigurationReader {
         if streams.count > configuration.limits.streams {
             let text = "has \(streams.count) streams; limits.streams allows \(configuration.limits.streams)"
             fault(section.line, "", SettingFault("streams", text))
+        }
+    }
+
+    private mutating func readRooms(_ section: ConfigurationNode.Entry) {
+        guard let rooms = entries(of: section, "") else { return }
+        var conflicts = PortConflicts()
+        for stream in configuration.streams { _ = conflicts.add(stream, inputLine: 0, outputLine: 0) }
+        for room in rooms {
+            guard StreamDefinition.isName(room.key), room.key.utf8.count <= RoomDefinition.longestName else {
+                let text =
+                    "is no name for a room: it has 1 to \(RoomDefinition.longestName) letters, digits, dots, _ and -, and begins with "
+                    + "one of the first two"
+                fault(room.line, "rooms", SettingFault(room.key.excerpt, text))
+                continue
+            }
+            guard let entries = entries(of: room, "rooms") else { continue }
+            var reading = RoomReading(name: room.key, defaults: configuration.defaults, environment: environment)
+            let definition = reading.read(entries, line: room.line)
+            for (line, fault) in reading.faults { self.fault(line, "rooms.\(room.key)", fault) }
+            guard let definition else { continue }
+            configuration.rooms.append(definition)
+            for seat in 1...definition.guests {
+                guard let stream = try? definition.definition(seat) else { continue }
+                if configuration.streams.contains(where: { $0.name == stream.name }) {
+                    let text =
+                        "has a guest's stream \(stream.name), and a stream of the configuration has that name: rename one"
+                    fault(room.line, "rooms", SettingFault(room.key, text))
+                }
+                guard let found = conflicts.add(stream, inputLine: room.line, outputLine: room.line).first else { continue }
+                fault(room.line, "rooms.\(room.key)", SettingFault("port", found.fault.text))
+                break
+            }
         }
     }
 

@@ -61,17 +61,17 @@ struct Guard: Sendable {
         case .open: return
         case .views: if configuration.isLoopbackOnly { return }
         case .changes: break
-        // Which token counts depends on the stream.
-        case .calls: return
+        // Which token counts depends on the stream or the room.
+        case .calls, .guests: return
         }
         if token != nil, !isAuthorised(head) { throw Self.tokenNeeded }
     }
 
     /// The token of the stream, or the service's. Without either, a peer may publish as whoever may change streams, and watch as
     /// whoever may see them.
-    /// - Parameter token: the stream's own for this side; nil where it has none, or there is no such stream.
-    func checkCall(_ head: HTTPRequest, _ side: CallSide, token: String?) throws(Problem) {
-        guard let token else {
+    /// - Parameter tokens: the stream's own for this side, each of which is right; nil where it has none, or there is no such stream.
+    func checkCall(_ head: HTTPRequest, _ side: CallSide, tokens: [String]?) throws(Problem) {
+        guard let tokens else {
             do throws(Problem) {
                 return try checkAccess(head, side == .publish ? .changes : .views)
             } catch {
@@ -81,7 +81,9 @@ struct Guard: Sendable {
         }
         if isAuthorised(head) { return }
         let words = (head.headerFields[.authorization] ?? "").split(separator: " ", omittingEmptySubsequences: true)
-        if words.count == 2, words[0].lowercased() == "bearer", Token(token).matches(words[1]) { return }
+        if words.count == 2, words[0].lowercased() == "bearer", tokens.contains(where: { Token($0).matches(words[1]) }) {
+            return
+        }
         throw Self.callTokenNeeded
     }
 

@@ -17,7 +17,7 @@ enum CallAnswers {
             let text = request.text ?? ""
             let offer = PeerOffer(
                 description: text, userFragment: try SessionText.userFragment(of: text).get(),
-                takesOver: request["takeover"] == "true")
+                takesOver: request["takeover"] == "true", token: RoomAnswers.bearer(request))
             let call: PresentCall
             do throws(ServiceFault) {
                 call = try await site.service.call(name, side, offer)
@@ -82,7 +82,7 @@ enum CallAnswers {
     static func admit(_ side: CallSide) -> @Sendable (RouteRequest, Site) async throws -> Void {
         { request, site in
             let place = await site.service.callPlace(request["name"] ?? "", side)
-            try site.access.checkCall(request.request.head, side, token: place?.token?.text)
+            try site.access.checkCall(request.request.head, side, tokens: place?.tokens?.map(\.text))
             guard place != nil else { throw Problem(.notFound, "no stream receives or sends calls under this name") }
         }
     }

@@ -40,6 +40,9 @@ extension Metrics {
             "deferred_total", .counter, labels: ["outcome"],
             "The same by outcome: made, failed, expired, refused."
         ) { $0.health.deferred.outcomes.map { Sample($0.name, count: $0.count) } },
+        .service("room_guests", .gauge, labels: ["room"], "Who is in each room.") {
+            $0.health.rooms.map { Sample($0.name, count: $0.guests.count) }
+        },
         .service(
             "tls_certificate_expiry_timestamp_seconds", .gauge, unit: "seconds",
             "When the certificate of the HTTP interface expires, in seconds since 1970."

@@ -16,8 +16,12 @@ enum Page {
             File(path: "/page/icon.svg", contentType: "image/svg+xml", bytes: PackageResources.icon_svg),
         ] + styles + scripts
 
+    /// Of every room: its script reads the room's name from the address.
+    static let room = File(path: "/room", contentType: "text/html; charset=utf-8", bytes: PackageResources.room_html)
+
     private static let styles: [File] = [
         ("burnish", PackageResources.burnish_css), ("figures", PackageResources.figures_css),
+        ("room", PackageResources.room_css),
     ].map { name, bytes in File(path: "/page/\(name).css", contentType: "text/css; charset=utf-8", bytes: bytes) }
 
     private static let scripts: [File] = [
@@ -31,7 +35,8 @@ enum Page {
         ("events", PackageResources.events_js), ("figures", PackageResources.figures_js),
         ("formats", PackageResources.formats_js), ("history", PackageResources.history_js),
         ("pictures", PackageResources.pictures_js), ("plots", PackageResources.plots_js),
-        ("reactions", PackageResources.reactions_js),
+        ("reactions", PackageResources.reactions_js), ("room", PackageResources.room_js),
+        ("tiles", PackageResources.tiles_js), ("webrtc", PackageResources.webrtc_js),
         ("signing", PackageResources.signing_js), ("streams", PackageResources.streams_js),
     ].map { name, bytes in
         File(path: "/page/\(name).js", contentType: "text/javascript; charset=utf-8", bytes: bytes)

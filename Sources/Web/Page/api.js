@@ -37,10 +37,14 @@ async function call(path, options = {}) {
   throw error;
 }
 
-export { call as send };
+export { bearer, call as send };
 
 const json = async (path, options) => (await call(path, options)).json();
-const body = (method, content) => ({ method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(content) });
+const body = (method, content, headers = {}) => ({
+  method, headers: { ...headers, "Content-Type": "application/json" }, body: JSON.stringify(content),
+});
+const room = (name, rest = "") => `/api/v1/rooms/${encodeURIComponent(name)}/guests${rest}`;
+const bearer = (token) => ({ Authorization: `Bearer ${token}` });
 const stream = (name, rest = "") => `/api/v1/streams/${encodeURIComponent(name)}${rest}`;
 
 export const api = {
@@ -52,13 +56,17 @@ export const api = {
   figures: (name) => json(stream(name, "/statistics")),
   history: (name, seconds) => json(stream(name, `/history?seconds=${seconds}`)),
   callers: async (name) => (await json(stream(name, "/callers"))).callers,
-  tellFreezes: (resource, freezes) => call(`${resource}/freezes`, body("PUT", { freezes })),
+  tellFreezes: (resource, freezes, headers) => call(`${resource}/freezes`, body("PUT", { freezes }, headers)),
   kick: (name, id) => call(stream(name, `/callers/${id}`), { method: "DELETE" }),
   add: (definition) => json("/api/v1/streams", body("POST", definition)),
   change: (name, changes, restarts = false) => json(stream(name, restarts ? "?restart=true" : ""), body("PATCH", changes)),
   remove: (name) => call(stream(name), { method: "DELETE" }),
   restart: (name) => call(stream(name, "/restart"), { method: "POST" }),
   react: (name, kind) => call(stream(name, "/reactions"), body("POST", { kind })),
+  // - token: the link's. What comes back has the pass for the rest.
+  enterRoom: (name, token, as) => json(room(name), body("POST", { name: as }, bearer(token))),
+  guests: (name, pass) => json(room(name), { headers: bearer(pass) }),
+  leaveRoom: (name, pass, seat) => call(room(name, `/${seat}`), { method: "DELETE", headers: bearer(pass), keepalive: true }),
   // Nothing while there is none yet.
   picture: async (name, side, width) => {
     const response = await call(stream(name, `/picture/${side}?width=${width}`));

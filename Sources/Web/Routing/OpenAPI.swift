@@ -35,7 +35,7 @@ enum OpenAPI {
         switch route.access {
         case .open: members["security"] = []
         case .views: members["security"] = [["token": []], [:]]
-        case .changes, .calls: members["security"] = [["token": []]]
+        case .changes, .calls, .guests: members["security"] = [["token": []]]
         }
         if !route.parameters.isEmpty {
             members["parameters"] = .list(

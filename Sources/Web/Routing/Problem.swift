@@ -69,6 +69,7 @@ struct Problem: Error, Sendable {
             case .malformed: .badRequest
             case .unacceptable: .notAcceptable
             case .refused: .refused
+            case .unauthorised: .tokenNeeded
             case .unavailable: .unavailable
             case .noRoom: .noRoom
             }

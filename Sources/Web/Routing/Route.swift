@@ -12,6 +12,8 @@ struct Route: Sendable {
         case changes
         /// It belongs to a WebRTC call: it needs the token of the stream or the service, which its answer checks.
         case calls
+        /// It belongs to a room: it needs a link, or what a guest got for it. Its answer checks that.
+        case guests
     }
 
     /// A part of the query, or a header, that a request may have.

@@ -3,7 +3,8 @@ import Hummingbird
 
 /// All that the interface does. A route belongs here and nowhere else: the router, the OpenAPI document and the tests follow.
 enum Routes {
-    static let all: [Route] = operating + streams + pictures + captures + reactions + changes + calls + [freezes] + documents
+    static let all: [Route] =
+        operating + streams + pictures + captures + reactions + changes + calls + [freezes] + rooms + documents
 
     static let stream = Route.Parameter(
         name: "name", place: .path, about: "The stream's name.", schema: .text(most: 64))
@@ -331,7 +332,7 @@ enum Routes {
         .merging(RecordAnswers.schemas) { first, _ in first }.merging(HealthAnswers.schemas) { first, _ in first }.merging(
             HistoryAnswers.schemas
         ) { first, _ in first }.merging(CaptureAnswers.schemas) { first, _ in first }
-        .merging(ReactionAnswers.schemas) { first, _ in first }
+        .merging(ReactionAnswers.schemas) { first, _ in first }.merging(RoomAnswers.schemas) { first, _ in first }
 }
 
 extension Route.Success {
