@@ -6,7 +6,8 @@ func fuzzRoomLink(_ input: UnsafeRawBufferPointer) {
     let now = Double(first) * 10_000_000
     do throws(RoomLink.Fault) {
         let link = try RoomLink(token: token, key: roomKey, room: "team", now: now)
-        precondition(link.expires > now && link.room == "team" && !link.id.isEmpty, "a link that lets nobody in lets somebody in")
+        precondition(
+            link.expires > now && link.room == "team" && !link.id.isEmpty, "a link that lets nobody in lets somebody in")
         precondition(link.name.utf8.count <= RoomLink.longestName, "a long name")
         let other = try? RoomLink(token: token, key: roomKey + "x", room: "team", now: now)
         precondition(other == nil, "another key opens it")

@@ -111,7 +111,12 @@ extension Supervisor {
     /// Guests of whom nothing is heard have left, and so have those of rooms that the configuration does not name any more. One whose
     /// stream somebody has removed goes with it.
     func tidyRooms(at now: MonotonicTime) {
-        for (room, seat) in roomGuests.silent(at: now) { leave(seat, of: room, "nothing is heard of the guest") }
+        for (room, seat) in roomGuests.silent(at: now) {
+            // A page in the background asks rarely, and its call goes on.
+            let stream = supervised.values.first { $0.seat == Seat(room: room, number: seat) }
+            if stream?.isInputConnected == true { continue }
+            leave(seat, of: room, "nothing is heard of the guest")
+        }
         for name in roomGuests.occupied {
             let room = configuration.rooms.first { $0.name == name }
             for guest in roomGuests.guests(of: name) {
