@@ -114,8 +114,8 @@ class Clip:
     def halved(self):
         return Clip(self.name, self.size, self.frames[0::2])
 
-    def y4m(self):
-        header = f"YUV4MPEG2 W{self.size[0]} H{self.size[1]} F25:1 Ip A1:1 C420jpeg\n".encode()
+    def y4m(self, rate=25):
+        header = f"YUV4MPEG2 W{self.size[0]} H{self.size[1]} F{rate}:1 Ip A1:1 C420jpeg\n".encode()
         return header + b"".join(b"FRAME\n" + frame for frame in self.frames)
 
 
