@@ -72,6 +72,8 @@ export const api = {
     const response = await call(stream(name, `/picture/${side}?width=${width}`));
     return response.status === 204 ? undefined : response.blob();
   },
+  // Of the past. - side: what came in or went out, before or after.
+  bestPicture: async (name, side, width) => (await call(stream(name, `/picture/best?side=${side}&width=${width}`))).blob(),
   readiness: (name) => json(stream(name, "/readiness")),
   deferred: async (name) => (await json(stream(name, "/deferred"))).deferred,
   makeStill: (name, wish) => json(stream(name, "/stills"), body("POST", wish)),

@@ -98,6 +98,7 @@ async function renewStream(next) {
   stream = next;
   pictures.follow(name);
   captures.follow(stream);
+  pictures.keepsPast = captures.isKept && session.mayChange;
   showTitle(stream);
   addresses.show(stream);
   showControls();
@@ -137,7 +138,7 @@ function choose(name) {
   stream = undefined;
   callers = [];
   find("stream").hidden = !name;
-  pictures.isFlowing = false;
+  pictures.isFlowing = undefined;
   pictures.follow(name);
   history.begin();
   if (names.includes(name)) api.stream(name).then(renewStream).then(renewFigures).catch(report);
@@ -179,7 +180,7 @@ find("remove").addEventListener("click", async () => {
   if (!await ask(`${isFromFile ? "Stop" : "Stop and remove"} ${name}?`, consequence, isFromFile ? "Stop" : "Remove")) return;
   // Nobody asks any more for what is about to go.
   stream = undefined;
-  pictures.isFlowing = false;
+  pictures.isFlowing = undefined;
   await api.remove(name).then(() => say(`${name} has ended.`), report);
   renewStreams().catch(report);
 });

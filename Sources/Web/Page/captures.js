@@ -16,6 +16,8 @@ const reasons = {
 };
 
 export class Captures {
+  // Whether the stream keeps its past.
+  isKept = false;
   #stream; #readiness; #stamp; #report;
 
   // - report: is told of faults.
@@ -29,7 +31,7 @@ export class Captures {
   // Follows the chosen stream.
   follow(stream) {
     const past = stream.settings.past ?? "0s";
-    const isKept = /[1-9]/.test(past);
+    const isKept = this.isKept = /[1-9]/.test(past);
     if (stream.name !== this.#stream?.name) {
       this.#readiness = undefined;
       find("taken").replaceChildren();
