@@ -4,7 +4,7 @@ import EnhanceNetworks
 import Media
 
 /// Makes one picture of a stream anew, as well as it can be: decoded, without the noise that pictures before it and behind it show to be
-/// noise, enlarged by a network.
+/// noise, enlarged by a network. Of pictures that were coded coarsely the one for calls makes more than `quality` does.
 ///
 /// A value; ``make(_:)`` needs no other thread than its own helpers.
 public struct FinalStill: Sendable {
@@ -16,6 +16,8 @@ public struct FinalStill: Sendable {
 
     /// Larger pictures are not made.
     private static let mostSamples = 4096 * 2304
+    /// Pictures with this mean quantiser and larger ones are coded coarsely.
+    private static let coarse: Float = 20
     /// So many pictures before the one that is meant go through the noise filter.
     private static let before = 8
 
@@ -84,6 +86,11 @@ public struct FinalStill: Sendable {
             from: shown, to: wanted.limited(for: shown) { $0.samples <= Self.mostSamples }.size(of: shown))
     }
 
+    /// The tier of pictures with a mean quantiser, and what its network was trained for.
+    func network(forQuantiser quantiser: Float?) -> (tier: SuperResolutionTier, content: NetworkContent) {
+        (quantiser ?? 0) >= Self.coarse ? (.neuralMedium, .calls) : (tier, .general)
+    }
+
     private static func fault(_ text: String) -> CodecError {
         CodecError(.invalidData, operation: "decode", message: text, place: "final still")
     }
@@ -106,13 +113,15 @@ private final class StillWork {
         let shown = turning.shownSize
         let enlargement = settings.enlargement(of: shown)
         let isRestored = enlargement.output == shown
-        tier = enlargement.doubles ? settings.tier : isRestored ? .neuralMedium : .base
+        // Those around it are coded much alike.
+        let network = settings.network(forQuantiser: first.meanQuantiser)
+        tier = enlargement.doubles ? network.tier : isRestored ? .neuralMedium : .base
         var enlarging = SuperResolutionConfiguration(size: shown)
         enlarging.scaleFactor = enlargement.doubles ? 2 : 1
         enlarging.outputSize = enlargement.output
         enlarging.sharpness = settings.steps.sharpness
         enlarging.reusesTiles = false
-        enlarging.networks[tier] = isRestored ? .shippedRestoration(tier) : .shipped(tier)
+        enlarging.networks[tier] = isRestored ? .shippedRestoration(tier) : .shipped(tier, for: network.content)
         let workers = WorkerPool(threadCount: settings.threads)
         enlarged = Picture(size: enlargement.output)
         do throws(EnhanceError) {
