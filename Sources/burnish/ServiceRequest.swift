@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Media
 import Telemetry
 import WorkerProtocol
 
@@ -41,6 +42,16 @@ struct CaptureOptions: ParsableArguments {
     }
 
     var name: String { stream ?? "*" }
+
+    /// Asks again and again until a still or clip is no longer pending.
+    static func awaitEnd(of file: CapturedFile, _ question: String) throws -> CapturedFile {
+        var file = file
+        while file.state == "pending" {
+            file = try ServiceRequest.captured("\(question) \(file.stream) \(file.number)")
+            if file.state == "pending" { (MonotonicTime.now() + .milliseconds(200)).sleep() }
+        }
+        return file
+    }
 
     /// Prints where the file is, and copies it.
     func finish(_ file: CapturedFile) throws {

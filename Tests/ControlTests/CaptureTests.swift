@@ -99,6 +99,8 @@ import WorkerProtocol
                 == ControlSocket.Answer(isGood: false, text: "name one picture: --at -2s, --frame or --rtp"))
         #expect(await supervisor.answer("still b frame=48").isGood == false)
         #expect(await supervisor.answer("clip-state a 1").text.contains("\"state\":\"ready\""))
+        #expect(await supervisor.answer("still-state a 2").text.contains("\"state\":\"ready\""))
+        #expect(await supervisor.answer("still-state a 77").isGood == false)
         #expect(await supervisor.answer("clip a from=x").text == PastTime.wanted("from"))
         // A refusal leaves no file.
         await #expect(throws: ServiceFault(.conflict, "the clip ends before it begins")) {

@@ -167,6 +167,25 @@ import WorkerProtocol
         await supervisor.end()
     }
 
+    /// What `burnish still --quality best` and `burnish clip --quality best` ask for.
+    @Test func theTerminalWaitsForTheBest() async throws {
+        let bench = try bench(nil)
+        let supervisor = bench.supervisor
+        await supervisor.start()
+        await bench.event(.started, of: "a")
+        let still = await supervisor.answer("still * frame=48 quality=best")
+        #expect(still.isGood && still.text.contains("still-1.proxy.jpg"), "\(still)")
+        _ = try await supervisor.bestStill(1, of: "a", wait: .seconds(120))
+        await bench.event(.still, of: "a") { $0.text.hasPrefix("still 1 is final: ") }
+        let state = await supervisor.answer("still-state a 1").text
+        #expect(state.contains("\"state\":\"ready\"") && state.contains("still-1.png"), "\(state)")
+        let clip = await supervisor.answer("clip a from=-2s quality=best")
+        #expect(clip.isGood && clip.text.contains("\"state\":\"pending\""), "\(clip)")
+        await bench.event(.clip, of: "a") { $0.text.hasPrefix("clip 1 is final: ") }
+        #expect(await supervisor.answer("clip-state a 1").text.contains("\"state\":\"ready\""))
+        await supervisor.end()
+    }
+
     @Test func aBetterClipIsMadeOfWhatCameIn() async throws {
         let bench = try bench(nil)
         let supervisor = bench.supervisor
@@ -197,6 +216,7 @@ import WorkerProtocol
         #expect(event.text.contains("it is no picture"))
         let shown = try await supervisor.bestStill(1, of: "a", wait: .zero)
         #expect(shown.isProxy && shown.still.bytes == [0xFF, 0xD8, 1])
+        #expect(await supervisor.answer("still-state a 1").text.contains("\"state\":\"failed\""))
         await supervisor.end()
     }
 

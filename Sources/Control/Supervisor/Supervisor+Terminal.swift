@@ -5,13 +5,14 @@ import WorkerProtocol
 
 // What `burnish still` and `burnish clip` ask for by the control socket.
 extension Supervisor {
-    /// - Parameter request: `still NAME at=-2s side=after format=jpeg`, `clip NAME from=-20s to=0s format=mp4`, or
-    ///   `clip-state NAME 7`. The name `*` is that of the only stream.
+    /// - Parameter request: `still NAME at=-2s side=after format=jpeg quality=fast`,
+    ///   `clip NAME from=-20s to=0s format=mp4 quality=sent`, `still-state NAME 7` or `clip-state NAME 7`. The name `*` is that of the
+    ///   only stream.
     /// - Returns: a ``CapturedFile`` as JSON; nil where another request is meant.
     func capture(_ request: String) async -> ControlSocket.Answer? {
         let now = MonotonicTime.now()
         let words = request.split(separator: " ").map(String.init)
-        guard words.count >= 2, ["still", "clip", "clip-state"].contains(words[0]) else { return nil }
+        guard words.count >= 2, ["still", "clip", "still-state", "clip-state"].contains(words[0]) else { return nil }
         do throws(ServiceFault) {
             let name = try streamName(words[1])
             var values: [String: String] = [:]
@@ -23,6 +24,7 @@ extension Supervisor {
                 switch words[0] {
                 case "still": try await still(of: name, values, now)
                 case "clip": try await clip(of: name, values, now)
+                case "still-state": try await stillState(words.count > 2 ? Int(words[2]) ?? 0 : 0, of: name)
                 default: try await clip(words.count > 2 ? Int(words[2]) ?? 0 : 0, of: name)
                 }
             let file = CapturedFile(
@@ -58,9 +60,27 @@ extension Supervisor {
         } else {
             throw ServiceFault(.invalid, "name one picture: --at -2s, --frame or --rtp")
         }
-        return try await makeStill(
-            of: name, side: values["side"] == "before" ? .before : .after, at: place,
-            as: StillFormat(rawValue: values["format"] ?? "") ?? .jpeg, width: 3840)
+        let side: PictureSide = values["side"] == "before" ? .before : .after
+        let format = StillFormat(rawValue: values["format"] ?? "") ?? .jpeg
+        return values["quality"] == "best"
+            ? try await makeBestStill(of: name, side: side, at: place, as: format, width: 3840)
+            : try await makeStill(of: name, side: side, at: place, as: format, width: 3840)
+    }
+
+    /// A still is pending while a better one is to take its place, and has failed where none did.
+    private func stillState(_ number: Int, of name: String) async throws(ServiceFault) -> Capture {
+        let folder = try captures(of: name)
+        let isComing = deferred.queue.contains(number, of: name, .still)
+        let found = try await onDisk { () throws(CaptureFolder.Fault) -> (path: String, bytes: Int64)? in
+            folder.find(.still, number).map { ($0, CaptureFolder.size(of: $0) ?? 0) }
+        }
+        guard let found else { throw ServiceFault(.notFound, "the stream has no still of this number") }
+        let staysProxy = !isComing && CaptureFolder.isProxy(found.path)
+        var capture = Capture(
+            .still, number: number, path: found.path, state: isComing ? .pending : staysProxy ? .failed : .ready)
+        capture.bytes = found.bytes
+        if staysProxy { capture.reason = "no better one could be made, so the proxy stays: the service's log says why" }
+        return capture
     }
 
     private func clip(
@@ -71,7 +91,10 @@ extension Supervisor {
             guard let time = PastTime.read(text) else { throw ServiceFault(.invalid, PastTime.wanted(key)) }
             return now + time
         }
-        return try await makeClip(
-            of: name, from: try time("from"), to: try time("to"), as: ClipFormat(rawValue: values["format"] ?? "") ?? .mp4)
+        let format = ClipFormat(rawValue: values["format"] ?? "") ?? .mp4
+        let (from, to) = (try time("from"), try time("to"))
+        return values["quality"] == "best"
+            ? try await makeBestClip(of: name, from: from, to: to, as: format)
+            : try await makeClip(of: name, from: from, to: to, as: format)
     }
 }
