@@ -52,6 +52,7 @@ final class HeardCall: RTPSendWire {
         return .sent
     }
 
+    var video: [Packet] { state.withLock { $0.packets[0] } }
     var sound: [Packet] { state.withLock { $0.packets[1] } }
     var soundPackets: Int { state.withLock { $0.packets[1].count } }
     /// The first byte behind Opus's own: tests number their packets there.
