@@ -27,6 +27,8 @@ public struct SuperResolutionBench {
     }
 
     public var size = PictureSize(width: 640, height: 360)
+    /// The size at which pictures leave; nil is twice that at which they come.
+    public var outputSize: PictureSize?
     public var threads = [1]
     public var rounds = 15
     /// The tiers to run, with the networks that come with the library.
@@ -38,16 +40,18 @@ public struct SuperResolutionBench {
     public func run(
         levels: [CPUFeatures] = Array(CPUFeatures.levels.dropFirst())
     ) throws(EnhanceError) -> [Row] {
+        let outputSize = outputSize ?? size.scaled(by: 2)
         var variants: [Variant] = []
         for level in levels {
             let pools = threads.map { WorkerPool(threadCount: $0) }
             for tier in tiers {
-                for workers in pools { variants.append(try Variant(tier, size, level, workers)) }
+                let enlargement = Enlargement(from: size, to: outputSize, refined: tier > .base)
+                for workers in pools { variants.append(try Variant(tier, enlargement, level, workers)) }
             }
         }
         // Two pictures without anything in common, so that no tile is reused.
         let pictures = (1...2).map { noise(seed: $0) }
-        let output = Picture(size: size.scaled(by: 2))
+        let output = Picture(size: outputSize)
         for round in 0..<rounds + 1 {
             for variant in variants {
                 let source = pictures[round % 2]
@@ -89,13 +93,15 @@ public struct SuperResolutionBench {
         var peak = 0.0
 
         init(
-            _ tier: SuperResolutionTier, _ size: PictureSize, _ level: CPUFeatures, _ workers: WorkerPool
+            _ tier: SuperResolutionTier, _ enlargement: Enlargement, _ level: CPUFeatures, _ workers: WorkerPool
         ) throws(EnhanceError) {
             self.tier = tier
             threads = workers.threadCount
-            var configuration = SuperResolutionConfiguration(size: size)
+            var configuration = SuperResolutionConfiguration(size: enlargement.input)
+            configuration.scaleFactor = enlargement.doubles ? 2 : 1
+            configuration.outputSize = enlargement.output
             configuration.kernels = Kernels(limit: level)
-            let network = SuperResolutionNetwork.shipped(tier)
+            let network = enlargement.doubles ? SuperResolutionNetwork.shipped(tier) : nil
             configuration.networks[tier] = network
             multiplications = network?.multiplicationsPerSample ?? 0
             session = try SuperResolutionSession(configuration, workers: workers)

@@ -40,27 +40,37 @@ public enum OutputSize: Hashable, Sendable, BitwiseCopyable {
 
 /// How a picture is brought to the output's size.
 ///
-/// Networks work on pictures of twice the size. So where the output has at least that, pictures are doubled first, and the rest is
-/// done by a polyphase filter.
+/// Networks double pictures. So pictures are doubled first where the output has at least that size, and where networks are to refine
+/// pictures that leave a little larger than they came. A polyphase filter does the rest.
 public struct Enlargement: Hashable, Sendable, BitwiseCopyable {
-    public var input: PictureSize
-    public var output: PictureSize
+    public let input: PictureSize
+    public let output: PictureSize
+    /// Whether pictures are doubled, which networks need.
+    public let doubles: Bool
 
-    public init(from input: PictureSize, to output: PictureSize) {
+    /// Networks refine pictures that leave with at least so many times the samples that come. At 1.1 times the width and height they
+    /// still bring 0.3 to 0.6 dB (docs/measurements/super-resolution.md).
+    private static let leastRefined = 1.2
+    /// The longest side of doubled pictures that others can be synthesised from.
+    private static let longestRefined = 8192
+
+    /// - Parameter refined: whether networks are to refine the pictures, where they can.
+    public init(from input: PictureSize, to output: PictureSize, refined: Bool = false) {
         self.input = input
         self.output = output
+        let doubled = input.scaled(by: 2)
+        let isRefined =
+            refined && output.width >= input.width && output.height >= input.height
+            && Double(output.samples) >= Self.leastRefined * Double(input.samples)
+            && max(doubled.width, doubled.height) <= Self.longestRefined
+        doubles = isRefined || output.width >= doubled.width && output.height >= doubled.height
     }
 
     /// Whether pictures leave larger than they came.
     public var enlarges: Bool { output.samples > input.samples }
 
-    private var doubled: PictureSize { input.scaled(by: 2) }
-
-    /// Whether pictures are doubled, which networks need.
-    public var doubles: Bool { output.width >= doubled.width && output.height >= doubled.height }
-
     /// Whether a polyphase filter brings pictures to the output's size.
-    public var resamples: Bool { output != (doubles ? doubled : input) }
+    public var resamples: Bool { output != (doubles ? input.scaled(by: 2) : input) }
 }
 
 extension PictureSize {

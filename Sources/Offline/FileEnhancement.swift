@@ -28,7 +28,7 @@ public struct FileEnhancement: Sendable {
     /// What the mean over that time is taken of.
     public var motionBlurLight = MotionBlurLight.coded
     public var tier = SuperResolutionTier.neuralMedium
-    /// The network that takes coding artefacts out of pictures that are not doubled; nil leaves them.
+    /// The network that takes coding artefacts out of pictures that are not doubled (``Enlargement/doubles``); nil leaves them.
     public var restoration: Restoration?
     /// For which content the networks are trained.
     public var content = NetworkContent.general

@@ -79,8 +79,8 @@ final class FileWork {
         turning = FileTurning(video.color.orientation, size: video.size)
         let shownSize = turning.shownSize
         self.shownSize = shownSize
-        let enlargement = Enlargement(from: shownSize, to: settings.size.size(of: shownSize))
-        // The other networks only refine doubled pictures.
+        let enlargement = Enlargement(
+            from: shownSize, to: settings.size.size(of: shownSize), refined: settings.tier > .base)
         if !enlargement.doubles { settings.tier = settings.restoration?.tier ?? .base }
         if enlargement.doubles, settings.restoration != nil {
             notice("pictures are enlarged by networks that take artefacts out themselves: they are not restored before")

@@ -78,12 +78,13 @@ public struct FinalStill: Sendable {
         return shown[max(0, place - before)..<min(shown.count, place + TwoSidedNoiseFilter.longestDelay + 1)].map(\.id)
     }
 
-    /// The size of the final picture: the stream's, or twice the input's where that does not double it and is not its own.
+    /// The size of the final picture: the stream's, or twice the input's where networks cannot refine that and it is not its own.
     func enlargement(of shown: PictureSize) -> Enlargement {
-        let stated = Enlargement(from: shown, to: size.size(of: shown))
-        let wanted: OutputSize = stated.doubles || size == .same ? size : .double
-        return Enlargement(
-            from: shown, to: wanted.limited(for: shown) { $0.samples <= Self.mostSamples }.size(of: shown))
+        func refined(_ size: OutputSize) -> Enlargement {
+            Enlargement(from: shown, to: size.size(of: shown), refined: tier > .base)
+        }
+        let wanted: OutputSize = refined(size).doubles || size == .same ? size : .double
+        return refined(wanted.limited(for: shown) { $0.samples <= Self.mostSamples })
     }
 
     /// The tier of pictures with a mean quantiser, and what its network was trained for.

@@ -18,8 +18,8 @@ public struct OutputChoice: Hashable, Sendable, BitwiseCopyable {
 /// Chooses an output that fits the machine: first faster presets, then pictures of 1.5 times the input's size, then of the input's
 /// own, then bypass.
 ///
-/// Networks refine doubled pictures only. Without them an encode costs bits, and a receiver's own scaler does as well. So where
-/// pictures may pass and nothing else changes them (``Purpose``), the machine chooses no smaller output than a doubled one.
+/// An encode costs bits, and takes from pictures that leave less than doubled about what networks bring: a receiver's own scaler does
+/// as well. So where pictures may pass and nothing else changes them (``Purpose``), the machine chooses no smaller output by itself.
 ///
 /// The choice at the start comes from costs that were measured before the first frame. Later ones come from what the frames cost.
 /// Receivers see each change, so there are few: the stream falls when its output has not fitted for a second, and climbs when the
@@ -34,8 +34,8 @@ public struct OutputLadder: Sendable {
     public struct Costs: Hashable, Sendable, BitwiseCopyable {
         /// Decoding, for each pixel of the input.
         public var decode = 9.0
-        /// The base upscale, for each pixel of the output.
-        public var base = 2.5
+        /// The base upscale, for each pixel of a doubled picture.
+        public var base = 2.0
         /// Encoding with the fastest preset, for each pixel of the output.
         public var encode = 9.0
 
@@ -98,10 +98,16 @@ public struct OutputLadder: Sendable {
         /// Threads that share the enhancement of a picture, and its encoding.
         public var workers = 2
         public var encoders = 2
+        /// Whether networks are to refine the pictures.
+        public var isRefined = false
 
         public init(input: PictureSize, interval: Nanoseconds) {
             self.input = input
             self.interval = interval
+        }
+
+        func enlargement(to size: OutputSize) -> Enlargement {
+            Enlargement(from: input, to: size.size(of: input), refined: isRefined)
         }
     }
 
@@ -220,7 +226,7 @@ public struct OutputLadder: Sendable {
         of choice: OutputChoice, _ stream: Stream, _ interval: Nanoseconds, _ costs: Costs
     ) -> Need {
         guard !choice.isBypass else { return Need(cores: 0, share: 0) }
-        let enlargement = Enlargement(from: stream.input, to: choice.size.size(of: stream.input))
+        let enlargement = stream.enlargement(to: choice.size)
         let decode = costs.decode * Double(stream.input.samples)
         let base = costs.base * enlargement.work
         let encode = costs.encode * Double(enlargement.output.samples) * choice.preset.weight
@@ -402,7 +408,7 @@ extension OutputLadder.Costs {
         let configuration = planner.configuration
         let workers = Double(min(configuration.workers, configuration.cores))
         let encoders = Planner.coresEncoding(threads: min(configuration.encoders, configuration.cores))
-        let enlargement = Enlargement(from: configuration.input, to: configuration.output)
+        let enlargement = configuration.enlargement
         decode = cost(planner.costs[.decode]) / Double(configuration.input.samples)
         base = workers * cost(planner.costs[.base]) / enlargement.work
         encode = encoders * cost(planner.costs[.encode]) / Double(configuration.output.samples) / preset.weight
@@ -415,6 +421,7 @@ extension OutputLadder.Costs {
         var seeds = CostModel.Seeds()
         seeds.decode = decode
         seeds.base = base * enlargement.work / Double(enlargement.input.samples) / Double(workers)
+        seeds.synthesise *= Double(enlargement.largest.samples) / Double(enlargement.output.samples)
         seeds.encode = encode * preset.weight / Planner.coresEncoding(threads: encoders)
         return seeds
     }

@@ -37,6 +37,9 @@ public struct Planner: Policy, Sendable {
             self.interval = interval
         }
 
+        /// How pictures get their size.
+        public var enlargement: Enlargement { Enlargement(from: input, to: output, refined: ceiling > .base) }
+
         /// Whether only the picture size is different, and the kinds of work are the same.
         public func differsInSizeOnly(from other: Configuration) -> Bool {
             ceiling == other.ceiling && synthesises == other.synthesises && tilePixels == other.tilePixels

@@ -19,6 +19,8 @@ struct SimulatedOutput {
 
     private(set) var ladder: OutputLadder
     private let best: OutputChoice
+    /// The best tier of the load.
+    private let ceiling: Tier
     private let costs: OutputLadder.Costs
     /// What pictures are made like now.
     private(set) var made: OutputChoice
@@ -35,11 +37,14 @@ struct SimulatedOutput {
         var stream = OutputLadder.Stream(input: load.input, interval: load.interval)
         stream.workers = load.workers
         stream.encoders = load.encoders
+        ceiling = load.ceiling
+        stream.isRefined = ceiling > .base
         let pixelsIn = Double(load.input.width * load.input.height)
         let size = output.size.size(of: load.input)
         var costs = OutputLadder.Costs()
         costs.decode = load.costs.decode / pixelsIn
-        costs.base = load.costs.base * Double(load.workers) / Enlargement(from: load.input, to: size).work
+        costs.base =
+            load.costs.base * Double(load.workers) / Enlargement(from: load.input, to: size, refined: stream.isRefined).work
         costs.encode =
             load.costs.encode * Planner.coresEncoding(threads: load.encoders) / Double(size.width * size.height)
             / output.preset.weight
@@ -53,16 +58,18 @@ struct SimulatedOutput {
 
     var choice: OutputChoice { ladder.choice }
 
-    private func size(_ choice: OutputChoice) -> PictureSize { choice.size.size(of: ladder.stream.input) }
+    private func enlargement(_ choice: OutputChoice) -> Enlargement {
+        let input = ladder.stream.input
+        return Enlargement(from: input, to: choice.size.size(of: input), refined: ceiling > .base)
+    }
 
     /// What a frame's work takes of the load's costs now.
     var factors: Factors {
-        let (now, then) = (size(made), size(best))
-        let samples = Double(now.width * now.height) / Double(then.width * then.height)
-        let input = ladder.stream.input
+        let (now, then) = (enlargement(made), enlargement(best))
+        func ratio(_ now: PictureSize, _ then: PictureSize) -> Double { Double(now.samples) / Double(then.samples) }
         return Factors(
-            base: Enlargement(from: input, to: now).work / Enlargement(from: input, to: then).work, synthesise: samples,
-            encode: samples * made.preset.weight / best.preset.weight)
+            base: now.work / then.work, synthesise: ratio(now.largest, then.largest),
+            encode: ratio(now.output, then.output) * made.preset.weight / best.preset.weight)
     }
 
     /// The factor on the costs of encoding the next picture, and whether they are not to be observed.
@@ -76,7 +83,7 @@ struct SimulatedOutput {
     /// - Returns: whether pictures have another size from now on.
     mutating func prepare(at now: MonotonicTime) -> Bool {
         guard made != choice else { return false }
-        let isOtherSize = size(made) != size(choice)
+        let isOtherSize = enlargement(made) != enlargement(choice)
         if isOtherSize {
             let at = madeAt ?? now + making
             madeAt = at
@@ -91,11 +98,11 @@ struct SimulatedOutput {
     /// A planner's configuration for the pictures that are made.
     func configuration(_ configuration: Planner.Configuration) -> Planner.Configuration {
         var configuration = configuration
-        configuration.output = size(made)
-        let enlargement = Enlargement(from: configuration.input, to: configuration.output)
+        let enlargement = enlargement(made)
+        configuration.output = enlargement.output
         configuration.seeds = costs.seeds(
             enlargement, made.preset, workers: configuration.workers, encoders: configuration.encoders)
-        if !enlargement.doubles { configuration.ceiling = .base }
+        configuration.ceiling = enlargement.doubles ? ceiling : .base
         return configuration
     }
 

@@ -36,6 +36,10 @@ struct BenchCommand: ParsableCommand {
     var subject = Subject.kernels
     @Option(help: "Measure only kernels whose name contains this.") var kernel: String?
     @Option(help: "Input size of whole frames.") var size = SizeArgument(PictureSize(width: 640, height: 360))
+    @Option(
+        help: "For super-resolution: the size at which frames leave, more than 1.2 times the samples. (default: twice as large)"
+    )
+    var outputSize: SizeArgument?
     @Option(help: "For interpolation: how many times larger the pictures are than those that motion is found in, 1 or 2.")
     var scale = 1
     @Option(help: "Threads that share a frame. May be given several times.") var threads = [1]
@@ -97,6 +101,7 @@ struct BenchCommand: ParsableCommand {
     private func timeFrames() throws {
         var bench = SuperResolutionBench()
         bench.size = size.value
+        bench.outputSize = outputSize?.value
         bench.threads = threads
         bench.rounds = rounds
         let rows: [FrameRow]

@@ -37,6 +37,15 @@ import Testing
         return Double(sum) / Double(columns.count * a.size.height)
     }
 
+    /// The largest difference of any sample.
+    private func difference(_ a: PictureView, _ b: PictureView) -> Int {
+        var largest = 0
+        for (a, b) in [(a.y, b.y), (a.u, b.u), (a.v, b.v)] {
+            for y in 0..<a.height { for x in 0..<a.width { largest = max(largest, abs(Int(a.row(y)[x]) - Int(b.row(y)[x]))) } }
+        }
+        return largest
+    }
+
     private func enhance(
         _ input: String, _ output: String, _ change: (inout FileEnhancement) -> Void = { _ in }
     ) throws -> FileEnhancementReport {
@@ -44,6 +53,38 @@ import Testing
         (work.tier, work.size) = (.base, .same)
         change(&work)
         return try work.run { _, _ in true }
+    }
+
+    /// Pictures that leave less than twice as large are doubled and refined, and then made smaller.
+    @Test func networksRefineWhatLeavesALittleLarger() throws {
+        let scratch = try Scratch()
+        let (size, larger) = (PictureSize(width: 160, height: 96), PictureSize(width: 240, height: 144))
+        let writer = try MediaFileWriter(
+            path: scratch.path("in.y4m"), video: FileVideo(size: size, frameRate: Rational(25)), settings: .init())
+        let picture = Picture(size: size)
+        let view = picture.mutableView
+        for plane in [view.u, view.v] { for y in 0..<plane.height { plane.row(y).update(repeating: 120, count: plane.width) } }
+        for y in 0..<size.height { for x in 0..<size.width { view.y.row(y)[x] = UInt8(60 + (x / 5 ^ y / 3) % 9 * 7) } }
+        for index in 0..<2 { try writer.write(picture.view, at: Int64(index)) }
+        try writer.finish()
+        for (tier, scale) in [(SuperResolutionTier.base, 1), (.neuralSmall, 2)] {
+            let output = scratch.path("\(tier.name).y4m")
+            let report = try enhance(scratch.path("in.y4m"), output) { ($0.tier, $0.size) = (tier, .oneAndHalf) }
+            var configuration = SuperResolutionConfiguration(size: size)
+            (configuration.scaleFactor, configuration.outputSize) = (scale, larger)
+            if scale == 2 { configuration.useShippedNetworks() }
+            let session = try SuperResolutionSession(configuration)
+            #expect(report.tilesComputed == (scale == 2 ? session.grid.count : 0), "the second picture is the first one")
+            let expected = Picture(size: larger)
+            _ = try session.process(picture.view, into: expected.mutableView, tier: tier)
+            let reader = try FileReader(path: output)
+            var pictures = 0
+            while case .picture(let made, _)? = try reader.next() {
+                pictures += 1
+                #expect(made.view.size == larger && difference(made.view, expected.view) == 0)
+            }
+            #expect(pictures == 2)
+        }
     }
 
     /// Networks are told how coarsely a file's pictures were coded: the result is theirs for just that.

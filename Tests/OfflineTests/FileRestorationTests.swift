@@ -89,9 +89,11 @@ import Testing
         #expect(raw.pictures == plain.pictures && raw.report.tilesComputed == 0)
         #expect(raw.notices.count == 1 && raw.notices.allSatisfy { $0.contains("not restored") })
 
-        let doubled = try enhance(scratch) { ($0.restoration, $0.size, $0.tier) = (.small, .double, .neuralSmall) }
-        let usual = try enhance(scratch) { ($0.size, $0.tier) = (.double, .neuralSmall) }
-        #expect(doubled.pictures == usual.pictures && doubled.notices.count == usual.notices.count + 1)
+        for size in [OutputSize.double, .oneAndHalf] {
+            let larger = try enhance(scratch) { ($0.restoration, $0.size, $0.tier) = (.small, size, .neuralSmall) }
+            let usual = try enhance(scratch) { ($0.size, $0.tier) = (size, .neuralSmall) }
+            #expect(larger.pictures == usual.pictures && larger.notices.count == usual.notices.count + 1)
+        }
 
         try write(scratch, quality: 3)
         let (fine, source) = (try enhance(scratch) { $0.restoration = .medium }, try enhance(scratch) { _ in })

@@ -49,7 +49,7 @@ import Transport
             stream, best: .oneAndHalf, preset: .superfast, mayShrink: true, purpose: .refinement, costs: .init())
         let chosen = ChosenOutput()
         let text = chosen.begin(ladder, cores: Cores(16))
-        let reason = "too large to be doubled, and without that networks do nothing for them"
+        let reason = "too large to be doubled, and at less an encode takes what networks bring"
         #expect(text == "2560x1440: \(reason); sends pictures as they come")
         #expect(chosen.place?.text == "pictures as they come: \(reason)" && chosen.current?.isBypass == true)
     }

@@ -108,10 +108,13 @@ import Transport
     }
 
     /// The networks come and go. Nothing else of the output changes.
-    @Test func theTierChangesBetweenTwoFrames() throws {
+    @Test(arguments: [StreamOptions.Scale.double, .oneAndHalf]) func theTierChangesBetweenTwoFrames(
+        scale: StreamOptions.Scale
+    ) throws {
         let outcome = try relay(
             try TestStream.video(frames: 60),
-            changes: [14: { $0.tier = .neuralM }, 34: { $0.tier = .base }, 49: { $0.tier = .neuralS }])
+            changes: [14: { $0.tier = .neuralM }, 34: { $0.tier = .base }, 49: { $0.tier = .neuralS }]
+        ) { $0.options.scale = scale }
         let tiles = outcome.records.map(\.tiles)
         #expect(tiles.count == 60 && outcome.units.count == 60)
         #expect(tiles[..<15].allSatisfy { $0 == 0 } && tiles[35..<50].allSatisfy { $0 == 0 })

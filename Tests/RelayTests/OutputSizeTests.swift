@@ -48,8 +48,29 @@ import Testing
         let size = scale.output.size(of: input)
         #expect(size.width % 2 == 0 && size.height % 2 == 0)
         #expect(try pictures("out.ts", scratch).sizes == [size])
-        // Networks work from twice the size on.
         #expect(Enlargement(from: input, to: size).doubles == (size.width >= 2 * input.width))
+    }
+
+    /// Networks double pictures, so those that leave a little larger are doubled for them alone.
+    @Test(arguments: [
+        (160, 96, false, false), (168, 100, false, false), (180, 108, false, true), (240, 144, false, true),
+        (320, 190, false, true),
+        (320, 192, true, true), (480, 288, true, true), (240, 94, false, false), (320, 96, false, true), (80, 48, false, false),
+    ]) func picturesAreDoubledForNetworks(width: Int, height: Int, doubles: Bool, doublesRefined: Bool) {
+        let (input, size) = (PictureSize(width: 160, height: 96), PictureSize(width: width, height: height))
+        let (plain, refined) = (Enlargement(from: input, to: size), Enlargement(from: input, to: size, refined: true))
+        #expect(plain.doubles == doubles && refined.doubles == doublesRefined)
+        #expect((plain == refined) == (doubles == doublesRefined))
+        #expect(refined.resamples == (size != input && size != input.scaled(by: 2)))
+        #expect(refined.work >= plain.work && refined.largest.samples >= plain.largest.samples)
+    }
+
+    /// Doubled pictures of others would be too large to synthesise frames from.
+    @Test func thereIsALargestPictureForNetworks() {
+        for (width, doubles) in [(4096, true), (4100, false)] {
+            let input = PictureSize(width: width, height: 2160)
+            #expect(Enlargement(from: input, to: OutputSize.oneAndHalf.size(of: input), refined: true).doubles == doubles)
+        }
     }
 
     /// The size is exact, and the samples make up for its shape.

@@ -57,6 +57,14 @@ import Testing
         enhancement.use(calls.steps)
         #expect(enhancement.steps.isEmpty && enhancement.lack(of: filtered).isEmpty)
 
+        // Pictures that leave less than twice as large have networks, too.
+        let smaller = EnhancementRecipe(
+            enlargement: Enlargement(from: size, to: OutputSize.oneAndHalf.size(of: size), refined: true),
+            order: .beforeOriginal,
+            workers: WorkerPool(threadCount: 1))
+        let refined = try Enhancement(smaller, general)
+        #expect(refined.tileCount > 0 && refined.synthesises && refined.output == PictureSize(width: 240, height: 144))
+
         // Where there are no networks, content changes nothing.
         #expect(EnhancementAbilities(for: settings, doubles: false, synthesises: false).networks == nil)
         settings.tier = .base

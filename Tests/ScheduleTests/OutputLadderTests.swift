@@ -8,13 +8,15 @@ import Testing
 
     private func ladder(
         _ width: Int, _ height: Int, best: OutputSize = .double, preset: EncoderPreset = .superfast, mayShrink: Bool = true,
-        mayBypass: Bool = true, purpose: OutputLadder.Purpose = .change, speed: Double = 1
+        mayBypass: Bool = true, purpose: OutputLadder.Purpose = .change, speed: Double = 1,
+        refined: Bool = false
     ) -> OutputLadder {
         var costs = OutputLadder.Costs()
         costs.decode /= speed
         costs.base /= speed
         costs.encode /= speed
-        let stream = OutputLadder.Stream(input: PictureSize(width: width, height: height), interval: .seconds(1 / 30))
+        var stream = OutputLadder.Stream(input: PictureSize(width: width, height: height), interval: .seconds(1 / 30))
+        stream.isRefined = refined
         return OutputLadder(
             stream, best: best, preset: preset, mayShrink: mayShrink, mayBypass: mayBypass, purpose: purpose,
             costs: costs)
@@ -111,8 +113,8 @@ import Testing
     }
 
     /// A step down always costs less.
-    @Test func thereIsOneAndAHalfBetweenTwiceAndOnce() {
-        let ladder = ladder(1280, 720)
+    @Test(arguments: [false, true]) func thereIsOneAndAHalfBetweenTwiceAndOnce(refined: Bool) {
+        let ladder = ladder(1280, 720, refined: refined)
         #expect(
             ladder.choices == [
                 OutputChoice(size: .double, preset: .superfast), OutputChoice(size: .double, preset: .quick),
@@ -122,14 +124,14 @@ import Testing
             ])
         for best in [OutputSize.triple, .oneAndHalf, .exactly(PictureSize(width: 1000, height: 1000))] {
             for preset in EncoderPreset.allCases {
-                let ladder = self.ladder(640, 360, best: best, preset: preset)
+                let ladder = self.ladder(640, 360, best: best, preset: preset, refined: refined)
                 let needs = ladder.choices.map { ladder.need(of: $0).cores }
                 #expect(zip(needs, needs.dropFirst()).allSatisfy { $0 > $1 }, "\(needs)")
             }
         }
     }
 
-    /// Networks refine doubled pictures. The machine chooses no other encode where nothing else needs one.
+    /// Of smaller pictures an encode takes what networks bring. The machine chooses none where nothing else needs one.
     @Test(arguments: [OutputSize.double, .triple]) func anEncodeThatGivesNothingIsNoChoice(best: OutputSize) {
         let ladder = ladder(1280, 720, best: best, purpose: best == .triple ? .size : .refinement)
         let sizes = ladder.choices.filter { !$0.isBypass }.map(\.size)

@@ -236,8 +236,8 @@ final class EnhanceStage {
         if takeProcessors(for: size) { followSettings() }
     }
 
-    /// Makes an enhancement for pictures of this size. Where they only leave in another size than before, it is made beside the
-    /// stream.
+    /// Makes an enhancement for pictures of this size. Where they only get to the output's size in another way, or to another size, it
+    /// is made beside the stream.
     /// - Returns: whether there is another one now.
     private func makeEnhancement(for size: PictureSize) throws(EnhanceError) -> Bool {
         let wanted = chosen.current
@@ -275,10 +275,12 @@ final class EnhanceStage {
     }
 
     private func use(_ made: Enhancement, _ choice: OutputChoice?) {
+        // Networks that come or go may need another enlargement to the same size.
+        let isOtherSize = enhancement.map { $0.input != made.input || $0.output != made.output } ?? true
         enhancement = made
         isCold = true
         if configuration.options.keepSize { kept = made.output }
-        control.report(.picture(input: made.input, output: made.output))
+        if isOtherSize { control.report(.picture(input: made.input, output: made.output)) }
         var planning = Planner.Configuration(input: made.input, output: made.output, interval: .milliseconds(33.3))
         planning.ceiling = made.tileCount > 0 ? settings.value.tier : .base
         planning.tilePixels = made.tilePixels
@@ -303,9 +305,8 @@ final class EnhanceStage {
 
     /// How pictures of a size become those that leave: as was asked for, or smaller where that does not fit the machine.
     private func enlargement(of size: PictureSize, _ choice: OutputChoice?) -> Enlargement {
-        if let kept { return Enlargement(from: size, to: kept) }
-        let output = choice?.size ?? configuration.options.output(for: size)
-        return Enlargement(from: size, to: output.size(of: size))
+        let output = kept ?? (choice?.size ?? configuration.options.output(for: size)).size(of: size)
+        return Enlargement(from: size, to: output, refined: settings.value.tier > .base)
     }
 
     private func recipe(_ enlargement: Enlargement) -> EnhancementRecipe {

@@ -21,7 +21,7 @@ struct EnhancementAbilities: Hashable, Sendable {
 extension EnhancementAbilities {
     /// What settings ask for.
     /// - Parameters:
-    ///   - doubles: whether pictures are doubled before they get their size. Networks only do that.
+    ///   - doubles: whether pictures are doubled before they get their size (``Enlargement/doubles``).
     ///   - found: for which content networks suit the pictures.
     init(for settings: StreamSettings, doubles: Bool, synthesises: Bool, found: NetworkContent = .general) {
         networks = settings.tier > .base && doubles ? settings.content.networks(found) : nil

@@ -437,6 +437,7 @@ final class IngestStage {
         var stream = OutputLadder.Stream(input: format.size, interval: .seconds(1 / min(max(rate, 1), 240)))
         stream.workers = options.threads
         stream.encoders = options.encodeThreads
+        stream.isRefined = settings.value.tier > .base
         let ladder = OutputLadder(
             stream, best: options.output(for: format.size), preset: options.preset, mayShrink: !options.keepSize,
             mayBypass: router.mayChooseBypass, purpose: purpose, costs: StartCosts.measured.costs)

@@ -43,6 +43,43 @@ import Testing
         }
     }
 
+    /// Pictures that networks have refined may leave less than twice as large: the same on every instruction set, with the tiles that
+    /// there was time for, and with those of the picture before.
+    @Test(arguments: [(225, 105), (180, 84), (299, 139), (150, 140)]) func refinedPicturesMayLeaveALittleLarger(
+        width: Int, height: Int
+    ) throws {
+        let (size, output) = (PictureSize(width: 150, height: 70), PictureSize(width: width, height: height))
+        let source = TestPicture(size, seed: 5)
+        let filter = PictureResampler(from: size.scaled(by: 2), to: output, workers: WorkerPool(threadCount: 1))
+        func filtered(_ picture: TestPicture) -> TestPicture {
+            let result = TestPicture(output)
+            filter.resample(picture.view, into: result.mutableView)
+            return result
+        }
+        let base = filtered(try BaseTests.upscale(source))
+        let refined = filtered(try NeuralTests.untiled(source, .neuralSmall))
+        for level in CPUFeatures.levels {
+            for threads in [1, 3] {
+                var configuration = SuperResolutionConfiguration(size: size)
+                configuration.outputSize = output
+                configuration.kernels = Kernels(limit: level)
+                configuration.networks[.neuralSmall] = try SuperResolutionNetwork(NeuralTests.bytes("random-s"))
+                let session = try SuperResolutionSession(configuration, workers: WorkerPool(threadCount: threads))
+                let made = TestPicture(session.outputSize)
+                let turns: [(MonotonicTime?, TestPicture)] = [
+                    (MonotonicTime(nanoseconds: 0), base), (nil, refined), (nil, refined),
+                ]
+                for (until, expected) in turns {
+                    let isKept = session.outcome(ofTile: 0).tier > .base
+                    let result = try session.process(
+                        source.view, into: made.mutableView, tier: .neuralSmall, SuperResolutionParameters(until: until))
+                    #expect(made.difference(from: expected) == nil && made.paddingIsIntact, "\(level.name), \(threads) threads")
+                    #expect(result.tilesReused == (isKept ? session.grid.count : 0))
+                }
+            }
+        }
+    }
+
     @Test(arguments: sizes) func aFlatPictureStaysFlat(input: PictureSize, output: PictureSize) throws {
         for value: UInt8 in [0, 128, 255] {
             let flat = try Self.enlarge(TestPicture(input) { _, _, _ in value }, to: output, sharpness: 1)
