@@ -40,11 +40,14 @@ public struct PresentCall: Sendable {
     /// The answer (SDP) to whoever offered the call; empty afterwards, because nobody asks for it again.
     public var answer: String
     public var userFragment: String
+    /// How often its ICE session has begun anew.
+    public var restarts: Int
 
-    public init(id: String, answer: String = "", userFragment: String) {
+    public init(id: String, answer: String = "", userFragment: String, restarts: Int = 0) {
         self.id = id
         self.answer = answer
         self.userFragment = userFragment
+        self.restarts = restarts
     }
 }
 
@@ -57,6 +60,7 @@ extension ServiceFault {
             case .occupied: .exists
             case .noRoom: .noRoom
             case .unavailable: .unavailable
+            case .over: .notFound
             }
         self.init(kind, Supervisor.line(refusal.text))
     }

@@ -73,6 +73,11 @@ public protocol StreamService: Sendable {
     func call(_ name: String, _ side: CallSide, _ offer: PeerOffer) async throws(ServiceFault) -> PresentCall
     /// A call that goes on.
     func call(_ id: String, of name: String, _ side: CallSide) async -> PresentCall?
+    /// Begins the ICE session of a call anew, with the peer's new names.
+    /// - Returns: the call, whose answer is a fragment (RFC 8840).
+    func restartCall(
+        _ id: String, of name: String, _ side: CallSide, userFragment: String, password: String
+    ) async throws(ServiceFault) -> PresentCall
     /// Ends a call.
     func hangUp(_ id: String, of name: String, _ side: CallSide) async throws(ServiceFault)
     /// Keeps what a viewer says of its own picture: how often it has stood still so far (``CallerStatus/freezes``).

@@ -14,6 +14,9 @@ public protocol CallDesk: Sendable {
     /// Answers an offer.
     /// - Parameter reply: called once, on any thread, with the answer (SDP) or why there is none.
     func answer(_ offer: OfferedCall, reply: @escaping @Sendable (Result<String, CallRefusal>) -> Void)
+    /// Restarts the ICE session of a call.
+    /// - Parameter reply: called once, on any thread, with the answer (a fragment) or why there is none.
+    func restart(_ restart: RestartedCall, reply: @escaping @Sendable (Result<String, CallRefusal>) -> Void)
     /// Ends a call. One that has ended already is no fault.
     func hangUp(_ call: UInt64)
     /// The calls of a stream that go on. Their ids are those of ``Caller/firstCall``.
@@ -45,5 +48,17 @@ public struct OfferedCall: Hashable, Sendable {
         self.side = side
         self.description = description
         self.takesOver = takesOver
+    }
+}
+
+/// A peer comes from another network: the new names of its ICE session.
+public struct RestartedCall: Hashable, Sendable {
+    /// The call's number (``OfferedCall/number``).
+    public var number: UInt64
+    public var userFragment: String
+    public var password: String
+
+    public init(number: UInt64, userFragment: String, password: String) {
+        (self.number, self.userFragment, self.password) = (number, userFragment, password)
     }
 }

@@ -164,6 +164,8 @@ public final class Worker: Sendable {
             stream(name)?.share(dealt: dealt, optional: optional, room: room)
         case .offer(let id, let name, let side, let description, let takesOver):
             offer(OfferedCall(number: id, stream: name, side: side, description: description, takesOver: takesOver))
+        case .restartCall(let id, let call, let userFragment, let password):
+            restart(RestartedCall(number: call, userFragment: userFragment, password: password), id)
         case .hangUp(let id): desk?.hangUp(id)
         case .ping(let id): control.send(.alive(id: id, stalled: stalledStages))
         case .end: end()
@@ -186,12 +188,25 @@ public final class Worker: Sendable {
             control.send(.refusedCall(id: offer.number, CallRefusal(.unavailable, text)))
         }
         guard stream(offer.stream) != nil else { return refuse(Self.unknown(offer.stream)) }
-        guard let desk else { return refuse("this worker answers no calls") }
-        desk.answer(offer) { result in
-            switch result {
-            case .success(let description): control.send(.answered(id: offer.number, description: description))
-            case .failure(let refusal): control.send(.refusedCall(id: offer.number, refusal))
-            }
+        guard let desk else { return refuse(Self.noDesk) }
+        desk.answer(offer) { control.send(Self.reply(offer.number, $0)) }
+    }
+
+    private func restart(_ call: RestartedCall, _ id: UInt64) {
+        let control = control
+        guard let desk else {
+            control.send(.refusedCall(id: id, CallRefusal(.unavailable, Self.noDesk)))
+            return
+        }
+        desk.restart(call) { control.send(Self.reply(id, $0)) }
+    }
+
+    private static let noDesk = "this worker answers no calls"
+
+    private static func reply(_ id: UInt64, _ result: Result<String, CallRefusal>) -> WorkerMessage {
+        switch result {
+        case .success(let description): .answered(id: id, description: description)
+        case .failure(let refusal): .refusedCall(id: id, refusal)
         }
     }
 

@@ -25,6 +25,8 @@ public struct CallRefusal: Error, Codable, Hashable, Sendable {
         case noRoom
         /// There is nothing to watch yet, or the stream does not run.
         case unavailable
+        /// The call that is meant is over.
+        case over
     }
 
     public var kind: Kind

@@ -41,6 +41,9 @@ public enum SupervisorMessage: ChannelMessage {
     /// call has the number `id` from then on.
     /// A peer that publishes takes the place of one who is still heard where `takesOver` is set.
     case offer(id: UInt64, stream: String, side: CallSide, description: String, takesOver: Bool = false)
+    /// Restart a call's ICE session with its peer's new names, and answer like an offer: with a fragment (RFC 8840). The call goes on
+    /// where it is until the peer has moved.
+    case restartCall(id: UInt64, call: UInt64, userFragment: String, password: String)
     /// End a call. One that has ended already is no fault.
     case hangUp(id: UInt64)
     /// Turn the loops once and answer with ``WorkerMessage/alive(id:stalled:)``.
@@ -51,7 +54,7 @@ public enum SupervisorMessage: ChannelMessage {
     /// The next share replaces a lost one, and who asks for a picture or offers a call waits for a limited time anyway.
     public var isExpendable: Bool {
         switch self {
-        case .share, .showPicture, .showPast, .cutClip, .listCallers, .offer, .recording: true
+        case .share, .showPicture, .showPast, .cutClip, .listCallers, .offer, .restartCall, .recording: true
         default: false
         }
     }

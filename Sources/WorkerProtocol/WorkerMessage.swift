@@ -33,7 +33,8 @@ public enum WorkerMessage: ChannelMessage {
     case alive(id: UInt64, stalled: [String])
     /// Present connections of a stream, at most ``Caller/most``. More follow where this is not the last part.
     case callers(id: UInt64, [Caller], isLast: Bool)
-    /// A call has begun: the answer (SDP) to ``SupervisorMessage/offer(id:stream:side:description:)``.
+    /// A call has begun, or its ICE session anew: the answer to ``SupervisorMessage/offer(id:stream:side:description:)`` (SDP) or
+    /// ``SupervisorMessage/restartCall(id:call:userFragment:password:)`` (a fragment).
     case answered(id: UInt64, description: String)
     /// There is no such call.
     case refusedCall(id: UInt64, CallRefusal)

@@ -46,10 +46,20 @@ import WorkerProtocol
         let call = try await supervisor.call("a", .publish, Self.offer)
         #expect(call.answer == "v=0\r\ns=a publish 5\r\n" && call.id.utf8.count == 32 && call.userFragment == "abcd")
         #expect(await supervisor.call(call.id, of: "a", .publish)?.userFragment == "abcd")
+        for (name, restarts) in [("efgh", 1), ("efgh", 1), ("ijkl", 2)] {
+            let restarted = try await supervisor.restartCall(
+                call.id, of: "a", .publish, userFragment: name, password: "x")
+            #expect(restarted.answer.hasPrefix("a=ice-ufrag:\(name)-") && restarted.restarts == restarts)
+            let present = await supervisor.call(call.id, of: "a", .publish)
+            #expect(present?.userFragment == name && present?.restarts == restarts)
+        }
         // A call belongs to its place.
         #expect(await supervisor.call(call.id, of: "a", .play) == nil)
         #expect(await supervisor.call(call.id, of: "b", .publish) == nil)
         await #expect(throws: ServiceFault.self) { try await supervisor.hangUp(call.id, of: "b", .publish) }
+        await #expect(throws: ServiceFault.self) {
+            _ = try await supervisor.restartCall(call.id, of: "b", .publish, userFragment: "mnop", password: "x")
+        }
         try await supervisor.hangUp(call.id, of: "a", .publish)
         await bench.event(.message, of: "a") { $0.text.contains("hung up") }
         #expect(await supervisor.call(call.id, of: "a", .publish) == nil)

@@ -106,6 +106,8 @@ import WorkerProtocol
         case .cutClip(let id, _, let from, let to, _, let ofInput): cut(id, from, to, descriptors, ofInput ? "units" : "clip")
         case .react(let id, _, let reaction): channel.send(.changed(id: id, fault: reaction.x > 0.9 ? "it is refused" : nil))
         case .offer(let id, let stream, let side, let description, _): answer(id, stream, side, description)
+        case .restartCall(let id, let call, let userFragment, _):
+            channel.send(.answered(id: id, description: "a=ice-ufrag:\(userFragment)-\(call)\r\n"))
         case .hangUp(let id):
             channel.send(.event(stream: sockets.keys.sorted()[0], StreamEvent(.message, "call \(id) hung up")))
         case .ping(let id): channel.send(.alive(id: id, stalled: stalled))

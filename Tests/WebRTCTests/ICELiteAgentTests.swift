@@ -106,6 +106,82 @@ struct ICELiteAgentTests {
         #expect(agent.selected == there)
     }
 
+    // MARK: Restart
+
+    private let nextLocal = ICECredentials(userFragment: "ijklmnop", password: "ournextpasswordislongenough")!
+    private let nextRemote = ICECredentials(userFragment: "next", password: "theirnextpasswordislongenough")!
+
+    private func nextCheck(nominates: Bool = true) -> [UInt8] {
+        var writer = STUNWriter(.request, transaction: .init(first: 9, rest: 8))
+        writer.append(username: "ijklmnop:next")
+        if nominates { writer.appendUseCandidate() }
+        writer.appendIntegrity(password: Array(nextLocal.password.utf8).span)
+        return writer.finish()
+    }
+
+    private func isAnswered(_ outcome: ICELiteAgent.Outcome, by password: String) -> Bool {
+        guard case .answered(let bytes) = outcome, let message = STUNMessage.read(bytes) else { return false }
+        return message.kind == .success && message.isSigned(Array(password.utf8), in: bytes)
+    }
+
+    /// Both names hold until the peer has nominated an address by the new ones and has answered there.
+    @Test func aRestartHoldsTheOldAddressUntilTheNewOneIsProven() throws {
+        var agent = agent()
+        _ = receive(check(nominates: true), &agent, from: here)
+        agent.restart(nextLocal, nextRemote, at: Self.start)
+        let (old, new) = (check(), nextCheck(nominates: false))
+        #expect(isAnswered(receive(old, &agent, from: here, isConnected: true), by: local.password))
+        #expect(isAnswered(receive(new, &agent, from: there, isConnected: true), by: nextLocal.password))
+        let nominated = nextCheck()
+        #expect(isAnswered(receive(nominated, &agent, from: there, isConnected: true), by: nextLocal.password))
+        #expect(agent.selected == here && agent.restarts == 0)
+        let isOfRestart = agent.isOfRestart(STUNMessage.read(nominated)!, in: nominated.span)
+        let sent = agent.check(there, isOfRestart: isOfRestart, at: Self.start)
+        let request = try #require(sent.flatMap { STUNMessage.read($0) })
+        #expect(sent.map { request.isSigned(Array(nextRemote.password.utf8), in: $0) } == true)
+        #expect(request.username.map { String(decoding: sent![$0], as: UTF8.self) } == "next:ijklmnop")
+        for (password, outcome) in [(remote.password, ICELiteAgent.Outcome.dropped), (nextRemote.password, .proven(there))] {
+            var writer = STUNWriter(.success, transaction: request.transaction)
+            writer.append(mapped: here)
+            writer.appendIntegrity(password: Array(password.utf8).span)
+            #expect(receive(writer.finish(), &agent, from: there, isConnected: true) == outcome)
+        }
+        #expect(agent.selected == there && agent.restarts == 1 && agent.local == nextLocal)
+        #expect(receive(old, &agent, from: here, isConnected: true) == .wrongPassword)
+    }
+
+    @Test func aRestartAtTheSameAddressNeedsNoProof() {
+        var agent = agent()
+        _ = receive(check(nominates: true), &agent, from: here)
+        agent.restart(nextLocal, nextRemote, at: Self.start)
+        _ = receive(nextCheck(nominates: false), &agent, from: here, isConnected: true)
+        #expect(agent.restarts == 0)
+        _ = receive(nextCheck(), &agent, from: here, isConnected: true)
+        #expect(agent.restarts == 1 && agent.selected == here)
+    }
+
+    /// Before the call is up nothing holds the peer at its old address.
+    @Test func aRestartBeforeTheCallIsUpMovesAtOnce() {
+        var agent = agent()
+        _ = receive(check(nominates: true), &agent, from: here)
+        agent.restart(nextLocal, nextRemote, at: Self.start)
+        _ = receive(nextCheck(nominates: false), &agent, from: there)
+        #expect(agent.restarts == 1 && agent.selected == there)
+    }
+
+    /// A second restart takes the first one's place, and a request that is repeated gets the same answer.
+    @Test func theNewestRestartHolds() {
+        var agent = agent()
+        agent.restart(nextLocal, nextRemote, at: Self.start)
+        #expect(agent.credentials(towards: nextRemote) == nextLocal && agent.credentials(towards: remote) == local)
+        let other = ICECredentials(userFragment: "last", password: nextRemote.password)!
+        #expect(agent.credentials(towards: other) == nil)
+        agent.restart(ICECredentials(userFragment: "qrstuvwx", password: nextLocal.password)!, other, at: Self.start)
+        #expect(agent.credentials(towards: nextRemote) == nil)
+        #expect(receive(nextCheck(), &agent, from: there) == .wrongPassword)
+        #expect(agent.awaitsPeer(at: Self.start + .seconds(29)) && !agent.awaitsPeer(at: Self.start + .seconds(30)))
+    }
+
     @Test func consentEnds30SecondsAfterTheLastEvidence() {
         var agent = agent()
         _ = receive(check(), &agent, from: here, after: .seconds(10))

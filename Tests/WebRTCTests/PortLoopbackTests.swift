@@ -19,6 +19,12 @@ struct PortLoopbackTests {
             peer = TestPeer(role, to: fingerprint, at: socket.local)
         }
 
+        /// Another socket of a peer.
+        init(of peer: TestPeer, _ local: PeerAddress, at target: PeerAddress) throws {
+            socket = try PortSocket(boundTo: local)
+            (self.port, self.peer) = (target, peer)
+        }
+
         func send(_ datagram: [UInt8]) { _ = datagram.withUnsafeBytes { unsafe socket.send($0, to: port) } }
 
         /// Answers what comes until the condition holds or the time is over.

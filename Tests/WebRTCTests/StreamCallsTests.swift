@@ -75,6 +75,32 @@ import WorkerProtocol
         #expect(remarks.withLock { $0.count } == 2)
     }
 
+    @Test func aRestartIsAnsweredWhileItsCallGoesOn() throws {
+        let identity = try #require(DTLSIdentity())
+        var configuration = RelayConfiguration(input: try StreamURL("whip:a"), output: .standardStream)
+        let calls = try #require(try StreamCalls(&configuration, identity: identity) { _, _, _ in })
+        defer { calls.close() }
+        let answer = try calls.answer(Self.offer(1, of: Self.publisher(identity).peer)).get()
+        func name(_ text: String) -> Substring? {
+            text.split(whereSeparator: \.isNewline).first { $0.hasPrefix("a=ice-ufrag:") }
+        }
+        func restart(_ userFragment: String, of number: UInt64 = 1) throws -> String {
+            let password = "theirpasswordthatislongenough"
+            return try calls.restart(RestartedCall(number: number, userFragment: userFragment, password: password)).get()
+        }
+        let restarted = try restart("abcd")
+        #expect(name(restarted) != nil && name(restarted) != name(answer))
+        // A request whose answer was lost is repeated.
+        #expect(try restart("abcd") == restarted && restart("efgh") != restarted)
+        func refusal(_ number: UInt64, _ userFragment: String) -> CallRefusal.Kind? {
+            do { _ = try restart(userFragment, of: number) } catch { return (error as? CallRefusal)?.kind }
+            return nil
+        }
+        #expect(refusal(2, "abcd") == .over && refusal(1, "a b") == .malformed)
+        calls.hangUp(1)
+        #expect(refusal(1, "ijkl") == .over)
+    }
+
     @Test func aPublisherWhoVanishesGivesWayToTheNext() throws {
         let identity = try #require(DTLSIdentity())
         var configuration = RelayConfiguration(input: try StreamURL("whip:a"), output: .standardStream)

@@ -7,7 +7,7 @@ import Testing
 /// The other side of a call, as a browser is one: it sends checks, nominates, and begins the handshake or waits for it. Without a
 /// socket: what it sends is fetched.
 final class TestPeer {
-    let credentials = ICECredentials(userFragment: "wxyz", password: "theirpasswordthatislongenough")!
+    private(set) var credentials = ICECredentials(userFragment: "wxyz", password: "theirpasswordthatislongenough")!
     let identity: DTLSIdentity
     let address: PeerAddress
     let role: DTLSRole
@@ -33,6 +33,11 @@ final class TestPeer {
     /// What its offer says.
     var request: PeerRequest {
         PeerRequest(credentials: credentials, fingerprints: [identity.fingerprint], role: role == .client ? .server : .client)
+    }
+
+    /// Names for a restart.
+    func rename(_ number: Int = 1) {
+        credentials = ICECredentials(userFragment: "next\(number)", password: "theirnextpasswordislongenough\(number)")!
     }
 
     func check(nominates: Bool = true) -> [UInt8] {

@@ -30,16 +30,31 @@ import WorkerProtocol
             #expect(call.hasPrefix(path + "/") && call.utf8.count == path.utf8.count + 33)
 
             let candidates =
-                "a=ice-ufrag:abcd\r\na=ice-pwd:x\r\nm=video 9 RTP/AVP 0\r\na=mid:0\r\na=candidate:1 1 udp 1 192.0.2.1 9 typ host\r\n"
+                "a=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\nm=video 9 RTP/AVP 0\r\na=mid:0\r\na=candidate:1 1 udp 1 192.0.2.1 9 typ host\r\n"
             let told = try await client.send("PATCH", call, headers: Self.fragment(tag: tag), body: candidates)
             #expect(told.status == 204)
             let end = "a=end-of-candidates\r\n"
             #expect(try await client.send("PATCH", call, headers: Self.fragment(tag: tag), body: end).status == 204)
             #expect(try await client.send("PATCH", call, headers: Self.fragment(tag: nil), body: end).status == 428)
             #expect(try await client.send("PATCH", call, headers: Self.fragment(tag: "\"other\""), body: end).status == 412)
-            for (tag, body) in [("*", "a=ice-ufrag:efgh\r\na=ice-pwd:y\r\n"), (tag, "a=ice-ufrag:efgh\r\n")] {
+            // A restart needs both names.
+            for (tag, body) in [("*", "a=ice-ufrag:efgh\r\n"), (tag, "a=ice-ufrag:efgh\r\n"), ("*", end)] {
                 let restart = try await client.send("PATCH", call, headers: Self.fragment(tag: tag), body: body)
-                #expect(restart.status == 422 && restart.text.contains("restarts"))
+                #expect(restart.status == 422 && restart.text.contains("restart"))
+            }
+            // RFC 9725's own examples put the asterisk between quotes.
+            var newest = tag
+            for (number, wanted) in ["*", "\"*\"", nil].enumerated() {
+                let body = "a=ice-ufrag:new\(number)\r\na=ice-pwd:0123456789012345678901\r\n"
+                let restart = try await client.send("PATCH", call, headers: Self.fragment(tag: wanted ?? newest), body: body)
+                #expect(restart.status == 200 && restart.headers["content-type"] == "application/trickle-ice-sdpfrag")
+                #expect(restart.text == "a=ice-ufrag:ours\(number + 1)\r\na=ice-pwd:22\r\n")
+                #expect(try await client.send("PATCH", call, headers: Self.fragment(tag: newest), body: end).status == 412)
+                newest = try #require(restart.headers["etag"])
+                #expect(try await client.send("PATCH", call, headers: Self.fragment(tag: newest), body: end).status == 204)
+            }
+            for names in ["a=ice-ufrag:b\r\na=ice-pwd:0123456789012345678901", "a=ice-ufrag:bcde\r\na=ice-pwd:short"] {
+                #expect(try await client.send("PATCH", call, headers: Self.fragment(tag: "*"), body: names).status == 400)
             }
             #expect(try await client.send("PATCH", call, headers: Self.fragment(tag: tag), body: "a=mid:0\r\n").status == 400)
 

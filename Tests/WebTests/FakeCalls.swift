@@ -39,6 +39,21 @@ extension FakeService {
         state.withLock { $0.calls["\(name)/\(side)/\(id)"] }
     }
 
+    func restartCall(
+        _ id: String, of name: String, _ side: CallSide, userFragment: String, password: String
+    ) async throws(ServiceFault) -> PresentCall {
+        let restarted: PresentCall? = state.withLock { state in
+            guard var call = state.calls["\(name)/\(side)/\(id)"] else { return nil }
+            call.userFragment = userFragment
+            call.restarts += 1
+            call.answer = "a=ice-ufrag:ours\(call.restarts)\r\na=ice-pwd:\(password.utf8.count)\r\n"
+            state.calls["\(name)/\(side)/\(id)"] = call
+            return call
+        }
+        guard let restarted else { throw ServiceFault(.notFound, "there is no such call, or it is over") }
+        return restarted
+    }
+
     func keep(freezes: Int, ofCall id: String, of name: String) async throws(ServiceFault) {
         guard await call(id, of: name, .play) != nil else {
             throw ServiceFault(.notFound, "there is no such call, or it is over")

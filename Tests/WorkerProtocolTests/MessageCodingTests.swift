@@ -50,6 +50,10 @@ import WorkerProtocol
             .offer(id: 5, stream: "cam1", side: .publish, description: "v=0\r\n", takesOver: true),
             #"{"offer":{"description":"v=0\r\n","id":5,"side":"publish","stream":"cam1","takesOver":true}}"#
         ),
+        (
+            .restartCall(id: 6, call: 5, userFragment: "abcd", password: "x"),
+            #"{"restartCall":{"call":5,"id":6,"password":"x","userFragment":"abcd"}}"#
+        ),
         (.hangUp(id: 5), #"{"hangUp":{"id":5}}"#), (.ping(id: 9), #"{"ping":{"id":9}}"#),
         (.end, #"{"end":{}}"#),
     ]
@@ -172,7 +176,7 @@ import WorkerProtocol
 
     @Test func aFaultShowsNoSecret() {
         let text = #"{"start":{"_0":{"input":"srt://h:1?passphrase=hunter2hunter2","outputs":3}}}"#
-        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 9")) {
+        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 10")) {
             try MessageCoding.decode(SupervisorMessage.self, from: text.utf8)
         }
     }
@@ -185,8 +189,8 @@ import WorkerProtocol
     @Test func anotherVersionIsRefusedInWords() {
         #expect(MessageCoding.fault(ofVersion: MessageCoding.version) == nil)
         #expect(
-            MessageCoding.fault(ofVersion: 10)
-                == "the other end speaks version 10 of the worker protocol and this one version 9: install burnish and burnishd "
+            MessageCoding.fault(ofVersion: 11)
+                == "the other end speaks version 11 of the worker protocol and this one version 10: install burnish and burnishd "
                 + "of the same release")
     }
 }

@@ -21,6 +21,11 @@ import WorkerProtocol
             let isOffer = offer.description.hasPrefix("v=0")
             reply(isOffer ? .success("v=0\r\ns=answer\r\n") : .failure(CallRefusal(.malformed, "it does not begin with v=0")))
         }
+        func restart(_ restart: RestartedCall, reply: @escaping @Sendable (Result<String, CallRefusal>) -> Void) {
+            reply(
+                restart.number == 1 ? .success("a=ice-ufrag:\(restart.userFragment)\r\n") : .failure(CallRefusal(.over, "over"))
+            )
+        }
         func open(_ stream: String, _ configuration: inout RelayConfiguration) throws(TransportError) {}
         func close(_ stream: String) {}
         func onEvent(_ event: @escaping @Sendable (_ stream: String, StreamEvent) -> Void) {}
@@ -48,6 +53,14 @@ import WorkerProtocol
         #expect(reply(worker) == .refusedCall(id: 2, CallRefusal(.malformed, "it does not begin with v=0")))
         worker.channel.send(.offer(id: 3, stream: "b", side: .publish, description: "v=0\r\n"))
         #expect(reply(worker) == .refusedCall(id: 3, CallRefusal(.unavailable, "no stream b runs in this worker")))
+        for call in [1, 2] as [UInt64] {
+            worker.channel.send(.restartCall(id: 4, call: call, userFragment: "abcd", password: "x"))
+            #expect(
+                reply(worker)
+                    == (call == 1
+                        ? .answered(id: 4, description: "a=ice-ufrag:abcd\r\n")
+                        : .refusedCall(id: 4, CallRefusal(.over, "over"))))
+        }
         desk.end(1)
         #expect(reply(worker) == .endedCall(id: 1))
         worker.channel.send(.hangUp(id: 7))

@@ -7,6 +7,7 @@ struct CallRegistry {
         var worker: Int
         var side: CallSide
         var userFragment: String
+        var restarts = 0
         /// What the worker knows it by.
         var number: UInt64 = 0
         /// The worker has answered.
@@ -46,6 +47,16 @@ struct CallRegistry {
         guard calls[id] != nil else { return false }
         calls[id]?.isAnswered = true
         return true
+    }
+
+    /// The worker has begun the call's ICE session anew, or has said again what it said to the same name.
+    /// - Returns: the call; nil when it has ended meanwhile.
+    mutating func restart(_ id: String, userFragment: String) -> Call? {
+        guard var call = calls[id] else { return nil }
+        if call.userFragment != userFragment { call.restarts += 1 }
+        call.userFragment = userFragment
+        calls[id] = call
+        return call
     }
 
     mutating func keep(freezes: Int, of id: String) { calls[id]?.freezes = freezes }

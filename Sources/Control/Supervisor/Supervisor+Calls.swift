@@ -57,7 +57,24 @@ extension Supervisor {
         guard let place = callPlace(name, side), let call = calls[id], call.stream == place.stream, call.side == side else {
             return nil
         }
-        return PresentCall(id: id, userFragment: call.userFragment)
+        return PresentCall(id: id, userFragment: call.userFragment, restarts: call.restarts)
+    }
+
+    public func restartCall(
+        _ id: String, of name: String, _ side: CallSide, userFragment: String, password: String
+    ) async throws(ServiceFault) -> PresentCall {
+        guard call(id, of: name, side) != nil, let call = calls[id], let worker = workers[call.worker] else {
+            throw Self.noSuchCall
+        }
+        let result = await withCheckedContinuation { (waiter: PendingRequests.Waiter<String>) in
+            guard let number = requests.addCall(waiter, worker: worker.number, now: .now()) else { return }
+            send(
+                .restartCall(id: number, call: call.number, userFragment: userFragment, password: password), to: worker)
+            setTimer()
+        }
+        let answer = try result.get()
+        guard let present = calls.restart(id, userFragment: userFragment) else { throw Self.noSuchCall }
+        return PresentCall(id: id, answer: answer, userFragment: userFragment, restarts: present.restarts)
     }
 
     public func hangUp(_ id: String, of name: String, _ side: CallSide) throws(ServiceFault) {
@@ -85,7 +102,7 @@ extension Supervisor {
         let isUsable = (1...Calls.largestDescription).contains(description.utf8.count)
         let fault = ServiceFault(.unavailable, "the stream's worker gave no answer that can be used")
         let isAwaited = requests.answerCall(number, worker: worker.number, isUsable ? answer : .failure(fault))
-        // Whoever offered the call has been told that there is none.
+        // Whoever offered the call has been told that there is none. The number of a restart is no call's.
         if !isUsable || !isAwaited { send(.hangUp(id: number), to: worker) }
     }
 }

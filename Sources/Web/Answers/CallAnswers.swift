@@ -38,7 +38,8 @@ enum CallAnswers {
         }
     }
 
-    /// A fragment with candidates. An endpoint that is ICE-lite needs none, but a peer has to be told that all is well.
+    /// A fragment with candidates, or with the names of an ICE session that begins anew (RFC 9725, 4.3). An endpoint that is ICE-lite
+    /// needs no candidates, but a peer has to be told that all is well.
     static func trickle(_ side: CallSide) -> @Sendable (RouteRequest, Site) async throws -> Response {
         { request, site in
             let name = request["name"] ?? ""
@@ -47,14 +48,22 @@ enum CallAnswers {
                 throw Problem(.preconditionRequired, "send the ETag of the call as If-Match")
             }
             let fragment = try TrickleFragment(request.text ?? "")
-            // A restart matches any tag.
-            if wanted == "*" || (fragment.userFragment ?? call.userFragment) != call.userFragment {
-                throw Problem(.invalid, "ICE restarts are not supported: end the call and offer a new one")
-            }
-            guard wanted == tag(of: call) else {
+            // A restart matches any tag. The RFC's own examples put the asterisk between quotes.
+            let isAny = wanted == "*" || wanted == "\"*\""
+            guard isAny || wanted == tag(of: call) else {
                 throw Problem(.preconditionFailed, "the call has another ETag: send that of the last answer")
             }
-            return Response(status: .noContent)
+            guard isAny || (fragment.userFragment ?? call.userFragment) != call.userFragment else {
+                return Response(status: .noContent)
+            }
+            guard let userFragment = fragment.userFragment, let password = fragment.password else {
+                throw Problem(.invalid, "an ICE restart needs the new a=ice-ufrag and a=ice-pwd")
+            }
+            let restarted = try await site.service.restartCall(
+                call.id, of: name, side, userFragment: userFragment, password: password)
+            return Response(
+                status: .ok, headers: [.contentType: Self.fragment, .eTag: tag(of: restarted)],
+                body: ResponseBody(byteBuffer: ByteBuffer(string: restarted.answer)))
         }
     }
 
@@ -89,8 +98,8 @@ enum CallAnswers {
 
     static func path(_ side: CallSide) -> String { side == .publish ? "/whip" : "/whep" }
 
-    /// The ICE session of a call never changes, and neither does its tag.
-    private static func tag(of call: PresentCall) -> String { "\"\(call.id.prefix(16))\"" }
+    /// A tag stands for an ICE session.
+    private static func tag(of call: PresentCall) -> String { "\"\(call.id.prefix(16))-\(call.restarts)\"" }
 
     private static let over = Problem(.notFound, "there is no such call, or it is over")
 }

@@ -51,8 +51,12 @@ enum SessionText {
     }
 
     /// 4 to 256 characters of ICE (RFC 8839, section 5.4).
-    static func isUserFragment(_ text: Substring) -> Bool {
-        (4...256).contains(text.utf8.count)
+    static func isUserFragment(_ text: Substring) -> Bool { isOfICE(text, 4...256) }
+    /// 22 to 256 of them.
+    static func isPassword(_ text: Substring) -> Bool { isOfICE(text, 22...256) }
+
+    private static func isOfICE(_ text: Substring, _ lengths: ClosedRange<Int>) -> Bool {
+        lengths.contains(text.utf8.count)
             && text.utf8.allSatisfy {
                 switch $0 {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -64,7 +68,8 @@ enum SessionText {
     }
 }
 
-/// A fragment of a session description, with which a peer tells its candidates (RFC 8840, `application/trickle-ice-sdpfrag`).
+/// A fragment of a session description, with which a peer tells its candidates or restarts its ICE session (RFC 8840,
+/// `application/trickle-ice-sdpfrag`).
 ///
 /// The candidates themselves are of no use here: a worker's endpoint is ICE-lite and answers where the peer's checks come from.
 struct TrickleFragment: Hashable, Sendable {
@@ -72,6 +77,7 @@ struct TrickleFragment: Hashable, Sendable {
 
     /// Nil where the fragment has none.
     var userFragment: String?
+    var password: String?
     var candidates = 0
     var isEnd = false
 
@@ -82,11 +88,9 @@ struct TrickleFragment: Hashable, Sendable {
                 throw Problem(.badRequest, "a line of the fragment is not of the form type=value")
             }
             if let value = SessionText.value(of: "a=ice-ufrag:", in: line) {
-                guard SessionText.isUserFragment(value) else { throw Problem(.badRequest, "a=ice-ufrag has no value of ICE") }
-                guard userFragment == nil || userFragment == String(value) else {
-                    throw Problem(.badRequest, "the fragment has two different values of a=ice-ufrag")
-                }
-                userFragment = String(value)
+                try Self.take(value, "a=ice-ufrag", SessionText.isUserFragment, into: &userFragment)
+            } else if let value = SessionText.value(of: "a=ice-pwd:", in: line) {
+                try Self.take(value, "a=ice-pwd", SessionText.isPassword, into: &password)
             } else if line.hasPrefix("a=candidate:") {
                 candidates += 1
             } else if line == "a=end-of-candidates" {
@@ -99,5 +103,16 @@ struct TrickleFragment: Hashable, Sendable {
         guard candidates > 0 || isEnd || userFragment != nil else {
             throw Problem(.badRequest, "the fragment has neither a candidate nor an end of them")
         }
+    }
+
+    /// Sections that share a transport say the same.
+    private static func take(
+        _ value: Substring, _ name: String, _ isOfICE: (Substring) -> Bool, into known: inout String?
+    ) throws(Problem) {
+        guard isOfICE(value) else { throw Problem(.badRequest, "\(name) has no value of ICE") }
+        guard known == nil || known == String(value) else {
+            throw Problem(.badRequest, "the fragment has two different values of \(name)")
+        }
+        known = String(value)
     }
 }

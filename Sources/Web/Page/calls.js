@@ -108,7 +108,7 @@ export class Calls {
         // The user can also end it in the browser's own bar.
         track.addEventListener("ended", () => { if (this.#published === call) this.#stopPublishing(); });
       }
-      this.#watchOver(call, () => this.#stopPublishing("The connection to the service was lost."));
+      call.watchOver(() => this.#stopPublishing("The connection to the service was lost."));
       await call.connect(takesOver);
     } catch (error) {
       if (this.#published === call) this.#stopPublishing(error.isSignInNeeded ? "" : reason(error));
@@ -125,17 +125,13 @@ export class Calls {
       find("call-after").srcObject = media;
       call.peer.ontrack = ({ track }) => media.addTrack(track);
       for (const kind of ["video", "audio"]) call.peer.addTransceiver(kind, { direction: "recvonly" });
-      this.#watchOver(call, () => this.#stopWatching("The connection to the service was lost."));
+      call.watchOver(() => this.#stopWatching("The connection to the service was lost."));
       await call.connect();
       const [pictures] = call.peer.getTransceivers();
       if (this.#watched === call && !["recvonly", "sendrecv"].includes(pictures?.currentDirection)) this.#fault(soundAlone);
     } catch (error) {
       if (this.#watched === call) this.#stopWatching(error.isSignInNeeded ? "" : reason(error));
     }
-  }
-
-  #watchOver(call, lost) {
-    call.peer.addEventListener("connectionstatechange", () => { if (call.peer.connectionState === "failed") lost(); });
   }
 
   #release(call) {

@@ -77,11 +77,7 @@ class Room {
       for (const track of this.#media.getTracks()) {
         call.peer.addTransceiver(track, { direction: "sendonly", streams: [this.#media] });
       }
-      const lost = new Promise((done) => {
-        call.peer.addEventListener("connectionstatechange", () => {
-          if (["failed", "closed"].includes(call.peer.connectionState)) done();
-        });
-      });
+      const lost = new Promise((done) => call.watchOver(done));
       try {
         await call.connect(true);
         await lost;

@@ -40,11 +40,7 @@ export class Tile {
       this.video.srcObject = media;
       call.peer.ontrack = ({ track }) => media.addTrack(track);
       for (const kind of ["video", "audio"]) call.peer.addTransceiver(kind, { direction: "recvonly" });
-      const lost = new Promise((done) => {
-        call.peer.addEventListener("connectionstatechange", () => {
-          if (["failed", "closed"].includes(call.peer.connectionState)) done();
-        });
-      });
+      const lost = new Promise((done) => call.watchOver(done));
       try {
         await call.connect();
         this.video.play().catch(() => {});

@@ -5,6 +5,8 @@ import { api, send } from "/page/api.js";
 const tellingInterval = 5000;
 // The service's end is ICE-lite with addresses of its own: the peer's own candidates are all that is needed.
 const gatheringLimit = 1000;
+// So many restarts may fail in a row.
+const mostRestarts = 3;
 
 export const after = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
@@ -16,22 +18,79 @@ export class Call {
     this.headers = headers;
     this.peer = new RTCPeerConnection();
     this.nextTelling = 0;
+    this.restarts = 0;
   }
 
   // - takesOver: from a publisher who is still heard.
   async connect(takesOver = false) {
     const { peer } = this;
+    const response = await send(this.path + (takesOver ? "?takeover=true" : ""), {
+      method: "POST", headers: { ...this.headers, "Content-Type": "application/sdp" }, body: await this.#offer(),
+    });
+    this.resource = new URL(response.headers.get("Location"), location.origin + this.path).pathname;
+    this.answer = await response.text();
+    // The user may have ended it meanwhile.
+    if (peer.signalingState === "closed") return this.hangUp();
+    await peer.setRemoteDescription({ type: "answer", sdp: this.answer });
+  }
+
+  async #offer() {
+    const { peer } = this;
     await peer.setLocalDescription(await peer.createOffer());
     const end = performance.now() + gatheringLimit;
     while (peer.iceGatheringState !== "complete" && performance.now() < end) await after(20);
-    const response = await send(this.path + (takesOver ? "?takeover=true" : ""), {
-      method: "POST", headers: { ...this.headers, "Content-Type": "application/sdp" }, body: peer.localDescription.sdp,
-    });
-    this.resource = new URL(response.headers.get("Location"), location.origin + this.path).pathname;
-    const sdp = await response.text();
-    // The user may have ended it meanwhile.
-    if (peer.signalingState === "closed") return this.hangUp();
-    await peer.setRemoteDescription({ type: "answer", sdp });
+    return peer.localDescription.sdp;
+  }
+
+  // Follows the network from now on: goes on by another one where it can, and calls `lost` once where it cannot.
+  watchOver(lost) {
+    const { peer } = this;
+    this.network = new AbortController();
+    const { signal } = this.network;
+    const end = () => {
+      if (signal.aborted) return;
+      this.network.abort();
+      lost();
+    };
+    const restart = () => {
+      // Without a network there is no answer either. Its failure comes as the state.
+      this.#restart().catch((error) => { if (error.status === 404 || peer.connectionState === "failed") end(); });
+    };
+    peer.addEventListener("connectionstatechange", () => {
+      if (peer.connectionState === "connected") this.restarts = 0;
+      if (["disconnected", "failed"].includes(peer.connectionState)) restart();
+      if (peer.connectionState === "closed") end();
+    }, { signal });
+    addEventListener("online", restart, { signal });
+    navigator.connection?.addEventListener("change", restart, { signal });
+  }
+
+  // Begins the ICE session anew (RFC 9725, 4.3.3). Throws when the service does not answer, or the call is over.
+  async #restart() {
+    const { peer } = this;
+    if (this.isRestarting || !this.answer) return;
+    this.isRestarting = true;
+    try {
+      if (++this.restarts > mostRestarts) throw new Error("The connection to the service was lost.");
+      peer.restartIce();
+      const lines = (await this.#offer()).split("\r\n");
+      // The first section carries the transport of all.
+      const [, first] = lines.join("\n").split(/^(?=m=)/m);
+      const fragment = first.split("\n").filter((line) => /^(m=|a=(mid|ice-ufrag|ice-pwd|candidate):)/.test(line));
+      const response = await send(this.resource, {
+        method: "PATCH",
+        headers: { ...this.headers, "Content-Type": "application/trickle-ice-sdpfrag", "If-Match": "*" },
+        body: [...fragment, "a=end-of-candidates", ""].join("\r\n"),
+      });
+      const names = await response.text();
+      for (const name of ["ice-ufrag", "ice-pwd"]) {
+        const line = new RegExp(`^a=${name}:.*`, "gm");
+        this.answer = this.answer.replace(line, names.match(line)[0]);
+      }
+      if (peer.signalingState !== "closed") await peer.setRemoteDescription({ type: "answer", sdp: this.answer });
+    } finally {
+      this.isRestarting = false;
+    }
   }
 
   // Tells the service how often the picture has stood still: receivers of WebRTC do not report that. Only what is new, at most
@@ -48,6 +107,7 @@ export class Call {
   hangUp() {
     const { peer, resource, headers } = this;
     this.resource = undefined;
+    this.network?.abort();
     if (!resource) return peer.close();
     // The connection's own goodbye would overtake the request, which would then end a call that is over.
     fetch(resource, { method: "DELETE", credentials: "same-origin", keepalive: true, headers }).catch(() => {})

@@ -27,9 +27,14 @@ extension Routes {
                 answer: CallAnswers.offer(side)),
             Route(
                 method: .patch, path: path + "/{name}/{call}", id: "trickle\(id)",
-                summary: "Tells candidates of the peer (RFC 8840). They change nothing: the service's end is ICE-lite.",
+                summary:
+                    "Tells candidates of the peer (RFC 8840), which change nothing: the service's end is ICE-lite. With `If-Match: *` "
+                    + "and new names it restarts ICE, and the call goes on from another network.",
                 access: .calls, parameters: [name, call], textType: CallAnswers.fragment,
-                success: .init(status: .noContent, about: "They are known."),
+                success: .init(
+                    about: "ICE restarts: the service's new names and its candidates.", content: [(CallAnswers.fragment, nil)],
+                    headers: ["ETag": "Stands for the new ICE session."]),
+                nothing: "The candidates are known.",
                 problems: [.tokenNeeded, .invalid, .preconditionFailed, .preconditionRequired], admit: CallAnswers.admit(side),
                 answer: CallAnswers.trickle(side)),
             Route(

@@ -28,8 +28,7 @@ extension CallOffer {
         let address = transport.candidates.first
         answer.origin = .init(session: String(session & .max >> 1), version: "1", address: address?.host ?? "127.0.0.1")
         answer.add("ice-lite")
-        // In the order of the offer's bundle: its first section carries the transport.
-        let mids = description.bundle.filter { mid in tracks.contains { $0.mid == mid } }
+        let mids = answeredBundle
         if !mids.isEmpty { answer.add("group", (["BUNDLE"] + mids).joined(separator: " ")) }
         answer.add("msid-semantic", " WMS *")
         for section in description.media {
@@ -44,6 +43,9 @@ extension CallOffer {
         }
         return answer
     }
+
+    /// The names of the sections that have a part in the call, in the order of the offer's bundle: its first one carries the transport.
+    var answeredBundle: [String] { description.bundle.filter { mid in tracks.contains { $0.mid == mid } } }
 
     private func refused(_ section: MediaSection) -> MediaSection {
         var answer = MediaSection(kind: section.kind, port: 0, transport: section.transport, formats: section.formats)
@@ -64,17 +66,9 @@ extension CallOffer {
         section.add(kind == .publisher ? "recvonly" : "sendonly")
         section.add("rtcp-mux")
         if offered.hasReducedSizeRTCP { section.add("rtcp-rsize") }
-        section.add("ice-ufrag", transport.credentials.userFragment)
-        section.add("ice-pwd", transport.credentials.password)
         section.add("fingerprint", transport.fingerprint.sdp)
         section.add("setup", transport.role == .server ? "passive" : "active")
-        for (index, candidate) in transport.candidates.enumerated() {
-            let line = ICECandidate(
-                foundation: String(index + 1), priority: transport.priority(ofCandidate: index), address: candidate.host,
-                port: candidate.port)
-            section.add("candidate", line.text)
-        }
-        section.add("end-of-candidates")
+        for (name, value) in transport.attributes { section.add(name, value) }
         return section
     }
 

@@ -105,7 +105,8 @@ public final class Peer: Sendable {
         }
     }
 
-    func move(to address: PeerAddress) { outbound.withLock { $0.address = address } }
+    /// - Parameter address: nil while nothing may be sent anywhere.
+    func move(to address: PeerAddress?) { outbound.withLock { $0.address = address } }
 
     func disconnect() {
         outbound.withLock { outbound in

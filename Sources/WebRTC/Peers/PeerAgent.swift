@@ -8,7 +8,10 @@ final class PeerAgent {
     enum Phase { case waiting, handshaking, connected, ended }
 
     let peer: Peer
-    let key: FragmentKey
+    /// What it is known by; changed by the table alone.
+    var key: FragmentKey
+    /// What it will be known by when a restart is complete.
+    var nextKey: FragmentKey?
     let request: PeerRequest
     let began: MonotonicTime
     var ice: ICELiteAgent

@@ -61,14 +61,33 @@ struct PeerCore: ~Copyable {
         guard SRTPLibrary.prepare(),
             let dtls = DTLSConnection(identity, role: request.role, fingerprints: request.fingerprints)
         else { throw .library }
-        var credentials = ICECredentials.random(using: &random)
-        while table.agent(FragmentKey(credentials)) != nil { credentials = .random(using: &random) }
+        let credentials = newCredentials()
         let peer = Peer(id: PeerID(number: nextNumber), receiver: receiver, output: output)
         nextNumber += 1
         let ice = ICELiteAgent(local: credentials, remote: request.credentials, seed: random.next(), at: now)
         table.insert(
             PeerAgent(peer: peer, key: FragmentKey(credentials), request: request, ice: ice, dtls: dtls, at: now))
         return (peer, credentials)
+    }
+
+    /// Credentials whose name nobody has.
+    private mutating func newCredentials() -> ICECredentials {
+        var credentials = ICECredentials.random(using: &random)
+        while table.agent(FragmentKey(credentials)) != nil { credentials = .random(using: &random) }
+        return credentials
+    }
+
+    /// Begins an ICE restart. The peer's former credentials, and its address, hold until it has nominated one by the new ones.
+    /// - Returns: our new credentials and our role; nil when the peer is gone.
+    mutating func restart(
+        _ id: PeerID, _ remote: ICECredentials, at now: MonotonicTime
+    ) -> (credentials: ICECredentials, role: DTLSRole)? {
+        guard let agent = table.agent(of: id) else { return nil }
+        if let known = agent.ice.credentials(towards: remote) { return (known, agent.request.role) }
+        let credentials = newCredentials()
+        table.expect(agent, as: FragmentKey(credentials))
+        agent.ice.restart(credentials, remote, at: now)
+        return (credentials, agent.request.role)
     }
 
     /// Ends a call with a goodbye. Nothing happens when it is over already.
@@ -220,7 +239,8 @@ struct PeerCore: ~Copyable {
             return
         }
         let isConnected = agent.phase == .connected
-        let before = agent.ice.selected
+        let (before, restarts) = (agent.ice.selected, agent.ice.restarts)
+        let isOfRestart = agent.ice.isOfRestart(message, in: bytes)
         let isProven = table.isProven(address, of: agent)
         let outcome = agent.ice.receive(
             message, in: bytes, from: address, at: now, isConnected: isConnected, isProven: isProven)
@@ -228,14 +248,14 @@ struct PeerCore: ~Copyable {
             if outcome == .wrongPassword { refuse(message, size: bytes.count, to: address, at: now) }
             return
         }
-        guard table.bind(address, to: agent) else {
-            counts.withheld += 1
-            return
-        }
+        table.bind(address, to: agent)
         table.recordReceived(bytes.count, from: address)
         send(answer, to: address)
+        if agent.ice.restarts != restarts { completeRestart(of: agent) }
         if isConnected {
-            if message.usesCandidate, let check = agent.ice.check(address, at: now) { send(check, to: address) }
+            if message.usesCandidate, let check = agent.ice.check(address, isOfRestart: isOfRestart, at: now) {
+                send(check, to: address)
+            }
         } else if agent.request.role == .client, let selected = agent.ice.selected, before == nil {
             agent.phase = .handshaking
             let state = agent.dtls.advance()
@@ -243,13 +263,21 @@ struct PeerCore: ~Copyable {
         }
     }
 
+    /// The peer is known by its new name alone. Its media goes on where it went.
+    private mutating func completeRestart(of agent: PeerAgent) {
+        table.completeRestart(of: agent)
+        if agent.phase == .connected { agent.peer.move(to: agent.ice.selected) }
+    }
+
     private mutating func receiveAnswer(
         _ message: STUNMessage, _ bytes: Span<UInt8>, _ agent: PeerAgent, from address: PeerAddress, at now: MonotonicTime
     ) {
         let isConnected = agent.phase == .connected
+        let restarts = agent.ice.restarts
         guard case .proven(let place) = agent.ice.receive(message, in: bytes, from: address, at: now, isConnected: isConnected)
         else { return }
         table.prove(place, of: agent)
+        if agent.ice.restarts != restarts { table.completeRestart(of: agent) }
         agent.peer.move(to: place)
         changes.append((agent.peer, .moved(place)))
     }
@@ -281,7 +309,8 @@ struct PeerCore: ~Copyable {
                 continue
             }
             guard agent.phase == .waiting || agent.ice.hasConsent(at: now) else {
-                end(agent, .consentExpired)
+                // Only its former address is without consent: it has said that it comes from another one.
+                if agent.ice.awaitsPeer(at: now) { agent.peer.move(to: nil) } else { end(agent, .consentExpired) }
                 continue
             }
             guard agent.phase == .handshaking, let address = agent.ice.selected else { continue }

@@ -1,3 +1,5 @@
+import Endpoint
+
 /// What the other side's description says about its transport.
 public struct PeerRequest: Hashable, Sendable {
     public var credentials: ICECredentials
@@ -18,6 +20,18 @@ public struct PeerAnswer: Hashable, Sendable {
     public var role: DTLSRole
     /// Where the peer can reach us, the best first.
     public var candidates: [PeerAddress]
+
+    /// Our names and addresses, as lines of a description or a fragment have them behind `a=`.
+    var attributes: [(name: String, value: String?)] {
+        var lines: [(String, String?)] = [("ice-ufrag", credentials.userFragment), ("ice-pwd", credentials.password)]
+        for (index, candidate) in candidates.enumerated() {
+            let line = ICECandidate(
+                foundation: String(index + 1), priority: priority(ofCandidate: index), address: candidate.host,
+                port: candidate.port)
+            lines.append(("candidate", line.text))
+        }
+        return lines + [("end-of-candidates", nil)]
+    }
 
     /// RFC 8445, 5.1.2.1: host candidates of component 1, each a little less than the one before.
     public func priority(ofCandidate index: Int) -> UInt32 { 126 << 24 | UInt32(max(0, 65535 - index)) << 8 | 255 }

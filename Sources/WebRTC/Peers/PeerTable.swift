@@ -5,6 +5,8 @@ struct PeerTable: ~Copyable {
     /// An address from which a check with the right password came.
     struct Place {
         let agent: PeerAgent
+        /// The older a place is, the smaller.
+        let number: UInt64
         /// Bytes from there and to there.
         var received = 0
         var sent = 0
@@ -20,11 +22,15 @@ struct PeerTable: ~Copyable {
     }
 
     private(set) var agents: [FragmentKey: PeerAgent] = [:]
+    /// By the names that restarts gave them, which they have not shown yet.
+    private var restarting: [FragmentKey: PeerAgent] = [:]
     private var places: [PeerAddress: Place] = [:]
+    /// How many places there have been.
+    private var placeNumber: UInt64 = 0
 
     var count: Int { agents.count }
 
-    func agent(_ key: FragmentKey) -> PeerAgent? { agents[key] }
+    func agent(_ key: FragmentKey) -> PeerAgent? { agents[key] ?? restarting[key] }
     func agent(of id: PeerID) -> PeerAgent? { agents.values.first { $0.peer.id == id } }
     func agent(at address: PeerAddress) -> PeerAgent? { places[address]?.agent }
     func place(at address: PeerAddress) -> Place? { places[address] }
@@ -36,7 +42,24 @@ struct PeerTable: ~Copyable {
 
     mutating func remove(_ agent: PeerAgent) {
         agents[agent.key] = nil
+        if let key = agent.nextKey { restarting[key] = nil }
         places = places.filter { $0.value.agent !== agent }
+    }
+
+    /// A peer is known by this name, too, from now on.
+    mutating func expect(_ agent: PeerAgent, as key: FragmentKey) {
+        if let former = agent.nextKey { restarting[former] = nil }
+        agent.nextKey = key
+        restarting[key] = agent
+    }
+
+    /// The peer has shown its new name. The old one is not known any more.
+    mutating func completeRestart(of agent: PeerAgent) {
+        guard let key = agent.nextKey else { return }
+        restarting[key] = nil
+        agents[agent.key] = nil
+        (agent.key, agent.nextKey) = (key, nil)
+        agents[key] = agent
     }
 
     /// Evidence of a peer at its address keeps the address from others for so long.
@@ -50,17 +73,19 @@ struct PeerTable: ~Copyable {
     }
 
     /// A check with the agent's password came from this address, which nobody else has (``isTaken(_:for:at:)``). An address that was another
-    /// peer's is this one's from now on: a browser may use one socket after the other from the same port.
-    /// - Returns: false when the peer has too many addresses.
-    mutating func bind(_ address: PeerAddress, to agent: PeerAgent) -> Bool {
-        if let place = places[address], place.agent === agent { return true }
+    /// peer's is this one's from now on: a browser may use one socket after the other from the same port. A peer that has too many
+    /// loses the oldest, of those that are not proven where there are some.
+    mutating func bind(_ address: PeerAddress, to agent: PeerAgent) {
+        if let place = places[address], place.agent === agent { return }
         let mine = places.filter { $0.value.agent === agent }
         if mine.count >= ICELiteAgent.mostAddresses {
-            guard let unused = mine.first(where: { $0.key != agent.ice.selected && !$0.value.isProven }) else { return false }
-            places[unused.key] = nil
+            let others = mine.filter { $0.key != agent.ice.selected }
+            let unproven = others.filter { !$0.value.isProven }
+            let oldest = (unproven.isEmpty ? others : unproven).min { $0.value.number < $1.value.number }
+            if let oldest { places[oldest.key] = nil }
         }
-        places[address] = Place(agent: agent)
-        return true
+        placeNumber += 1
+        places[address] = Place(agent: agent, number: placeNumber)
     }
 
     mutating func recordReceived(_ size: Int, from address: PeerAddress) { places[address]?.received += size }

@@ -91,6 +91,16 @@ public final class WebRTCPort: Sendable {
         return (peer, answer)
     }
 
+    /// Begins an ICE restart, and says what our side of it is (RFC 8445, 9). DTLS and SRTP stay as they are. Any thread.
+    /// - Parameter credentials: the peer's new ones.
+    /// - Returns: nil when the peer is gone.
+    public func restart(_ peer: Peer, _ credentials: ICECredentials, reachableAt: PeerAddress? = nil) -> PeerAnswer? {
+        guard let ours = core.withLock({ $0.restart(peer.id, credentials, at: .now()) }) else { return nil }
+        return PeerAnswer(
+            credentials: ours.credentials, fingerprint: identity.fingerprint, role: ours.role,
+            candidates: candidates(reachableAt: reachableAt))
+    }
+
     private func candidates(reachableAt: PeerAddress?) -> [PeerAddress] {
         func withPort(_ address: PeerAddress) -> PeerAddress {
             var address = address

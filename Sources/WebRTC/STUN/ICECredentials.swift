@@ -39,7 +39,7 @@ public struct ICECredentials: Hashable, Sendable {
 }
 
 /// One of our user name fragments as a number, to find its peer without making a string.
-struct FragmentKey: Hashable {
+struct FragmentKey: Hashable, Sendable {
     private var bytes: UInt64 = 0
 
     init(_ credentials: ICECredentials) {

@@ -11,6 +11,8 @@ final class StreamCalls: Sendable {
     private struct State {
         /// Every call that was answered and is not over.
         var peers: [UInt64: Peer] = [:]
+        /// What answers to their restarts begin with.
+        var restarts: [UInt64: RestartFragment] = [:]
         /// Those that are connected.
         var connected: [UInt64: Connected] = [:]
         /// The viewers' ends.
@@ -230,7 +232,10 @@ final class StreamCalls: Sendable {
     ) throws(CallRefusal) -> (Peer, PeerAnswer) {
         do throws(PeerRefusal) {
             let (peer, answer) = try port.add(offer.request, receiver: receiver)
-            state.withLock { $0.peers[number] = peer }
+            state.withLock {
+                $0.peers[number] = peer
+                $0.restarts[number] = RestartFragment(offer)
+            }
             return (peer, answer)
         } catch {
             release(number, side)
@@ -241,6 +246,18 @@ final class StreamCalls: Sendable {
             }
         }
     }
+
+    /// Begins an ICE restart of a call, which goes on where it is until its peer has moved.
+    func restart(_ call: RestartedCall) -> Result<String, CallRefusal> {
+        guard let credentials = ICECredentials(userFragment: call.userFragment, password: call.password) else {
+            return .failure(CallRefusal(.malformed, "the restart has no valid a=ice-ufrag and a=ice-pwd"))
+        }
+        let (peer, fragment) = state.withLock { ($0.peers[call.number], $0.restarts[call.number]) }
+        guard let peer, let fragment, let answer = port.restart(peer, credentials) else { return .failure(Self.over) }
+        return .success(fragment.text(answer))
+    }
+
+    static let over = CallRefusal(.over, "there is no such call, or it is over")
 
     private func follow(_ number: UInt64, _ side: CallSide, _ change: PeerChange) {
         switch change {
@@ -255,6 +272,7 @@ final class StreamCalls: Sendable {
     private func release(_ number: UInt64, _ side: CallSide) {
         state.withLock { state in
             state.peers[number] = nil
+            state.restarts[number] = nil
             state.connected[number] = nil
             state.views[number] = nil
             if side == .play { state.viewers -= 1 } else if state.publisher == number { state.publisher = nil }

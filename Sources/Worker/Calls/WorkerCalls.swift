@@ -64,6 +64,11 @@ public final class WorkerCalls: CallDesk {
         reply(answer)
     }
 
+    public func restart(_ call: RestartedCall, reply: @escaping @Sendable (Result<String, CallRefusal>) -> Void) {
+        let calls = state.withLock { state in state.calls[call.number].flatMap { state.streams[$0] } }
+        reply(calls?.restart(call) ?? .failure(StreamCalls.over))
+    }
+
     public func hangUp(_ call: UInt64) {
         let calls = state.withLock { state in state.calls[call].flatMap { state.streams[$0] } }
         calls?.hangUp(call)
