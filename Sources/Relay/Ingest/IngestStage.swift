@@ -35,6 +35,7 @@ final class IngestStage {
     private var inputRate = InputRate()
     /// What an output was chosen for last.
     private var described: (format: VideoParameters, purpose: OutputLadder.Purpose, mayBypass: Bool)?
+    private var held = HeldSize()
     private let turns: StageTurns
     private let path: PicturePath
     private let pace: FilePace?
@@ -229,6 +230,7 @@ final class IngestStage {
             captures.forget()
             keeper?.stampBase = nil
             format.forget()
+            held.lose(at: .now())
             (sounds, lastKeyframe) = ([:], nil)
             complaint = nil
             parameterSets = ParameterSetWatch()
@@ -431,16 +433,24 @@ final class IngestStage {
     private func chooseOutput(for format: VideoParameters) {
         guard configuration.choosesOutput else { return }
         let purpose = configuration.purpose(of: format, settings.value)
-        described = (format, purpose, router.mayChooseBypass)
         let options = configuration.options
+        var best = options.output(for: format.size)
+        if isCall {
+            if let described, let choice = chosen.current {
+                held.record(choice.isBypass ? nil : choice.size.size(of: described.format.size))
+            }
+            best = held.output(for: format.size, usual: best, at: .now())
+        }
+        let isHeld = best != options.output(for: format.size)
+        described = (format, purpose, router.mayChooseBypass)
         let rate = format.frameRate?.value ?? 30
         var stream = OutputLadder.Stream(input: format.size, interval: .seconds(1 / min(max(rate, 1), 240)))
         stream.workers = options.threads
         stream.encoders = options.encodeThreads
         stream.isRefined = settings.value.tier > .base
         let ladder = OutputLadder(
-            stream, best: options.output(for: format.size), preset: options.preset, mayShrink: !options.keepSize,
-            mayBypass: router.mayChooseBypass, purpose: purpose, costs: StartCosts.measured.costs)
+            stream, best: best, preset: options.preset, mayShrink: !options.keepSize, mayBypass: router.mayChooseBypass,
+            purpose: isHeld && purpose == .refinement ? .size : purpose, costs: StartCosts.measured.costs)
         if let text = chosen.begin(ladder, cores: available.cores(at: .now())) { control.report(.message(text)) }
         path.ladderWantsBypass = chosen.current?.isBypass == true
     }
@@ -518,6 +528,7 @@ final class IngestStage {
     }
 
     private func followSettings() {
+        if let described, held.isOver(at: .now()) { chooseOutput(for: described.format) }
         guard settings.refresh() else { return }
         deadline.budget = settings.value.budget
         router.change(mode)
