@@ -195,6 +195,7 @@ window.kit = {
     const text = await answer.text()
     if (!answer.ok) throw new Error(text)
     await peer.setRemoteDescription({type: "answer", sdp: text})
+    peer.resource = answer.headers.get("Location")
     return peer
   },
   // Pictures whose colours move: `rate` a second, or one for each call of `kit.draw` where it is 0.
@@ -226,7 +227,7 @@ window.kit = {
   },
   publish: (path, track, encodings) => kit.call(path, (peer) => {
     const sender = peer.addTransceiver(track, {direction: "sendonly", sendEncodings: encodings ?? [{}]})
-    kit.only(sender, "H264")
+    kit.only(sender, kit.codec ?? "H264")
     if (kit.tone) peer.addTransceiver(kit.tone, {direction: "sendonly"})
   }).then(async (peer) => {
     window.publisher = peer
