@@ -46,6 +46,32 @@ func fuzzCall(_ input: UnsafeRawBufferPointer) {
     }
 }
 
+/// What a receiver tells of the arrivals of packets that were sent to it: each datagram is a report's part behind the sources.
+func fuzzArrivals(_ input: UnsafeRawBufferPointer) {
+    var estimate = BandwidthEstimate()
+    var now = MonotonicTime(nanoseconds: 1_000_000_000)
+    var number: UInt16 = 0
+    forEachDatagram(in: input) { datagram, pace in
+        for _ in 0..<pace {
+            estimate.sent(number, bytes: 200 + 40 * pace, isOfPicture: number % 8 != 0, roundTrip: nil, at: now)
+            number &+= 1
+        }
+        now = now + .milliseconds(Double(1 + pace * pace))
+        let words = 2 + (datagram.count + 3) / 4
+        let report =
+            [0x8f, 205, UInt8(words >> 8), UInt8(words & 255), 0, 0, 0, 1, 0, 0, 0, 2] + Array(datagram)
+            + [UInt8](repeating: 0, count: (4 - datagram.count % 4) % 4)
+        var reader = RTCPReader(report.span)
+        guard case .arrivals(let summary) = reader.next() else { return }
+        var arrivals = ArrivalReader(summary, in: report.span)
+        var count = 0
+        while arrivals.next() != nil { count += 1 }
+        precondition(count == summary.packets, "another number of packets than the report is about")
+        estimate.receive(summary, in: report.span, roundTrip: nil, at: now)
+        if let rate = estimate.bitRate { precondition(BandwidthEstimate.range.contains(rate), "a rate out of bounds") }
+    }
+}
+
 /// Payloads of video and sound, with losses between them, and units that are cut into payloads.
 func fuzzPayloads(_ input: UnsafeRawBufferPointer) {
     var demuxer = RTPDemuxer(

@@ -15,6 +15,7 @@ enum FuzzTarget: String, CaseIterable {
     case offer
     case sdp
     case call
+    case arrivals
     case payloads
     case transportStream = "transport-stream"
     case h264
@@ -48,6 +49,7 @@ enum FuzzTarget: String, CaseIterable {
         case .offer: fuzzOffer(input)
         case .sdp: fuzzSessionDescription(input)
         case .call: fuzzCall(input)
+        case .arrivals: fuzzArrivals(input)
         case .payloads: fuzzPayloads(input)
         case .transportStream: fuzzTransportStream(input)
         case .h264: fuzzVideo(input, .h264)

@@ -14,6 +14,10 @@ public struct RTPSendSession: ~Copyable {
         public var fractionLost: Double?
         /// The most bits a second that it can take, as it says; nil where it does not.
         public var bitRate: UInt64?
+        /// How many bits a second may be sent to it now, estimated from the arrivals that it tells; nil where it tells none, or too few.
+        public var estimate: UInt64?
+        /// How many its link carries: more than ``estimate`` for the moment in which a queue leaves.
+        public var capacity: UInt64?
         /// Packets that it asked for once more, and those that were sent.
         public var requested: Int64 = 0
         public var repeated: Int64 = 0
@@ -47,6 +51,8 @@ public struct RTPSendSession: ~Copyable {
     private var repeats = RepeatBudget()
     private var lastReceiverReport: MonotonicTime?
     private var arrivals = ArrivalLosses()
+    /// Nil where the receiver cannot tell arrivals.
+    private var bandwidth: BandwidthEstimate?
     public private(set) var feedback = Feedback()
 
     public init(_ tracks: [RTPTrack], name: String = RTPReceiveSession.randomName()) {
@@ -56,6 +62,7 @@ public struct RTPSendSession: ~Copyable {
     init(_ tracks: [RTPTrack], name: String = RTPReceiveSession.randomName(), clock: WallClock) {
         self.tracks = tracks.map { RTPTrackSender($0) }
         tellsArrivals = tracks.contains { $0.feedback.contains(.arrivals) }
+        if tellsArrivals, tracks.contains(where: { $0.extensions.transportSequence > 0 }) { bandwidth = BandwidthEstimate() }
         self.name = name
         self.clock = clock
     }
@@ -95,9 +102,23 @@ public struct RTPSendSession: ~Copyable {
         if extensions.transportSequence != nil { transportSequence &+= 1 }
         repeats.earn(packet.count)
         let sent = unsafe send(packet)
+        if sent == .sent, let number = extensions.transportSequence {
+            record(number, packet.count, isOfPicture: sender.track.isVideo, at: now)
+        }
         // Behind the first packet, from which receivers know the source.
         if nextReport == nil { nextReport = now }
         return sent
+    }
+
+    private mutating func record(_ number: UInt16, _ bytes: Int, isOfPicture: Bool, at now: MonotonicTime) {
+        guard bandwidth != nil else { return }
+        bandwidth!.sent(number, bytes: bytes, isOfPicture: isOfPicture, roundTrip: feedback.roundTrip, at: now)
+        tellEstimate()
+    }
+
+    private mutating func tellEstimate() {
+        feedback.estimate = bandwidth?.bitRate.map { UInt64($0) }
+        feedback.capacity = bandwidth?.capacity.map { UInt64($0) }
     }
 
     /// - Returns: what the next packet of a track says. Its transport-wide number is used up when the packet has been built: one
@@ -145,6 +166,9 @@ public struct RTPSendSession: ~Copyable {
                 guard tellsArrivals, !hasArrivals else { continue }
                 hasArrivals = true
                 apply(report, at: now)
+                guard bandwidth != nil else { continue }
+                bandwidth!.receive(report, in: bytes, roundTrip: feedback.roundTrip, at: now)
+                tellEstimate()
             }
         }
     }
@@ -189,8 +213,12 @@ public struct RTPSendSession: ~Copyable {
             }
             feedback.repeated += 1
             let extensions = extensions(of: sender, at: now)
-            if sender.hasOwnRepeats, extensions.transportSequence != nil { transportSequence &+= 1 }
-            unsafe send(sender.rebuild(number, extensions, at: now), index)
+            let packet = unsafe sender.rebuild(number, extensions, at: now)
+            if sender.hasOwnRepeats, let number = extensions.transportSequence {
+                transportSequence &+= 1
+                record(number, packet.count, isOfPicture: false, at: now)
+            }
+            unsafe send(packet, index)
         }
     }
 

@@ -70,14 +70,20 @@ struct TransportFeedback: Hashable, Sendable {
 }
 
 /// What a receiver tells of its packets' arrivals, without the times: it costs little to read, whatever the packet says.
+/// ``ArrivalReader`` reads the times.
 struct ArrivalSummary: Hashable, Sendable {
     /// The number of the first packet.
     var base: UInt16
     /// Counts the reports.
     var number: UInt8
+    /// From when on times count, in steps of 64 ms; 24 bits.
+    private(set) var reference: UInt32
     /// So many packets the report is about, and so many of them came.
     private(set) var packets = 0
     private(set) var received = 0
+    /// Where the symbols and the times begin in the datagram.
+    fileprivate let symbols: Int
+    fileprivate private(set) var times: Int
 
     /// The most packets that one report may be about.
     private static let most = 1 << 13
@@ -89,8 +95,10 @@ struct ArrivalSummary: Hashable, Sendable {
         var at = body.lowerBound + 8
         base = UInt16(bytes.bigEndian(at: at, 2))
         let count = Int(bytes.bigEndian(at: at + 2, 2))
+        reference = UInt32(bytes.bigEndian(at: at + 4, 3))
         number = bytes[at + 7]
         at += 8
+        (symbols, times) = (at, at)
         guard count <= Self.most else { return nil }
         var timeBytes = 0
         while packets < count {
@@ -109,6 +117,7 @@ struct ArrivalSummary: Hashable, Sendable {
                 }
             }
         }
+        times = at
         guard at + timeBytes <= body.upperBound else { return nil }
     }
 
@@ -119,5 +128,45 @@ struct ArrivalSummary: Hashable, Sendable {
         guard symbol == 1 || symbol == 2 else { return 0 }
         received += count
         return symbol * count
+    }
+}
+
+/// Goes through the packets that a report is about, in the order of their numbers.
+struct ArrivalReader: ~Escapable {
+    struct Arrival: Hashable {
+        /// From the packet that came before it, or else the report's time, in steps of 250 µs; nil where it has not come.
+        var step: Int16?
+    }
+
+    private let bytes: Span<UInt8>
+    private var left: Int
+    private var symbol: Int
+    private var time: Int
+    /// What is left of the present chunk: so many symbols, each of so many bits; no bits for a run.
+    private var chunk = (value: 0, left: 0, bits: 0)
+
+    /// - Parameter bytes: the datagram that the summary was read from.
+    @_lifetime(copy bytes) init(_ summary: ArrivalSummary, in bytes: Span<UInt8>) {
+        self.bytes = bytes
+        (left, symbol, time) = (summary.packets, summary.symbols, summary.times)
+    }
+
+    @_lifetime(self: copy self) mutating func next() -> Arrival? {
+        guard left > 0 else { return nil }
+        left -= 1
+        if chunk.left == 0 {
+            let value = Int(bytes.bigEndian(at: symbol, 2))
+            symbol += 2
+            chunk =
+                value & 0x8000 == 0
+                ? (value >> 13 & 3, value & 0x1fff, 0)
+                : value & 0x4000 == 0 ? (value & 0x3fff, 14, 1) : (value & 0x3fff, 7, 2)
+        }
+        chunk.left -= 1
+        let size = chunk.bits == 0 ? chunk.value : chunk.value >> (chunk.left * chunk.bits) & (chunk.bits == 1 ? 1 : 3)
+        guard size == 1 || size == 2 else { return Arrival(step: nil) }
+        defer { time += size }
+        let value = UInt16(bytes.bigEndian(at: time, size))
+        return Arrival(step: Int16(bitPattern: value))
     }
 }

@@ -70,7 +70,7 @@ struct CallPacketTests {
         var feedback = TransportFeedback()
         (feedback.base, feedback.number, feedback.reference, feedback.arrivals) = (0xfff0, 5, 0x12_3456, arrivals)
         let bytes = Self.written { $0.arrivals(feedback, from: 1, media: 2) }
-        #expect(bytes.count % 4 == 0 && Self.arrivals(bytes) == arrivals)
+        #expect(bytes.count % 4 == 0 && Self.arrivals(bytes) == arrivals && Self.read(arrivals: bytes) == arrivals)
         #expect(Array(bytes[12..<20]) == [0xff, 0xf0, 0, 67, 0x12, 0x34, 0x56, 5])
         guard case .arrivals(let summary) = Self.read(bytes).first else { return #expect(Bool(false)) }
         #expect(summary.base == 0xfff0 && summary.number == 5 && summary.packets == 67 && summary.received == 45)
@@ -99,6 +99,19 @@ struct CallPacketTests {
         }
     }
 
+    /// The same by the reader.
+    private static func read(arrivals bytes: [UInt8]) -> [Int64?] {
+        guard case .arrivals(let summary) = read(bytes).first else { return [] }
+        var reader = ArrivalReader(summary, in: bytes.span)
+        var arrivals: [Int64?] = []
+        var time: Int64 = 0
+        while let arrival = reader.next() {
+            time += Int64(arrival.step ?? 0)
+            arrivals.append(arrival.step == nil ? nil : time)
+        }
+        return arrivals
+    }
+
     /// The draft's own example of a run and of vectors.
     @Test func chunksAreReadAsTheDraftSays() {
         // Base 153, 9 packets, reference 1, number 2. A run of 2 that came soon, then a vector: came, came late, 5 that did not.
@@ -111,10 +124,12 @@ struct CallPacketTests {
         guard case .arrivals(let feedback) = Self.read(fixed).first else { return #expect(Bool(false)) }
         #expect(feedback.base == 153 && feedback.number == 2 && feedback.packets == 9 && feedback.received == 4)
         #expect(Self.arrivals(fixed) == [4, 12, 24, 23, nil, nil, nil, nil, nil])
+        #expect(Self.read(arrivals: fixed) == Self.arrivals(fixed) && feedback.reference == 1)
         // A bit for each of 14 packets, of which the report is about three.
         let single: [UInt8] = [0x8f, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, 0, 9, 0, 3, 0, 0, 1, 2, 0xb0, 0x00, 7, 7]
         guard case .arrivals(let short) = Self.read(single).first else { return #expect(Bool(false)) }
         #expect(short.packets == 3 && short.received == 2 && Self.arrivals(single) == [7, 14, nil])
+        #expect(Self.read(arrivals: single) == [7, 14, nil])
     }
 
     @Test func reportsThatLieAreNotRead() {

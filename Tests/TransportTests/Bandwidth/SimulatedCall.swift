@@ -1,0 +1,177 @@
+import Media
+@testable import Packets
+
+/// A session that sends pictures and sound over a link to a receiver who tells when they come, in virtual time. The pictures are as
+/// large as the estimate allows. All datagrams are read and written as on a network.
+final class SimulatedCall {
+    struct Second {
+        var sent = 0.0
+        var came = 0.0
+        var capacity = 0.0
+        var estimate = 0.0
+        /// How long the pictures' last packets waited, milliseconds.
+        var waits: [Double] = []
+    }
+
+    var link: SimulatedLink
+    /// Bits a second of others on the link.
+    var others: (Nanoseconds) -> Double = { _ in 0 }
+    var picturesPerSecond = 30.0
+    /// Of the pictures, bits a second.
+    var least = 150_000.0
+    var most = 6_000_000.0
+    var random = SplitMix64(seed: 7)
+    /// Every so many pictures one is six times as large; 0 for none.
+    var keyframeInterval = 0
+    private(set) var seconds: [Second] = []
+    private(set) var largestEstimate = 0.0
+
+    private var session: RTPSendSession
+    private let map: RTPExtensionMap
+    private var arrivals = PacketArrivals()
+    private var inFlight: [(arrival: MonotonicTime, number: UInt16, bytes: Int)] = []
+    private var reports: [(arrival: MonotonicTime, bytes: [UInt8])] = []
+    private let start = MonotonicTime(nanoseconds: 5_000_000_000)
+    private var now: MonotonicTime
+    private var nextPicture, nextSound, nextOther, nextReport: MonotonicTime
+    private var pictures = 0
+    /// What a datagram has beside the packet: IPv4, UDP, SRTP.
+    private static let overhead = 28 + 16
+    private let payload = [UInt8](repeating: 0x41, count: 1150)
+
+    init(_ link: SimulatedLink) {
+        self.link = link
+        var video = RTPTrack([RTPFormat(.h264, payloadType: 96, retransmission: 97)])
+        var sound = RTPTrack([RTPFormat(.opus, payloadType: 111, channels: 2)])
+        (video.extensions.transportSequence, sound.extensions.transportSequence) = (3, 3)
+        (video.feedback, sound.feedback) = ([.arrivals, .retransmission], .arrivals)
+        (video.source, sound.source) = (5, 6)
+        map = video.extensions
+        session = RTPSendSession([video, sound])
+        now = start
+        (nextPicture, nextSound, nextOther, nextReport) = (start, start, start, start)
+    }
+
+    var estimate: Double? { session.feedback.estimate.map { Double($0) } }
+    var feedback: RTPSendSession.Feedback { session.feedback }
+
+    func run(seconds length: Double) {
+        let end = now + .seconds(length)
+        while now < end {
+            tick()
+            now = now + .milliseconds(1)
+        }
+    }
+
+    private func tick() {
+        let index = Int((now - start).seconds)
+        while seconds.count <= index { seconds.append(Second()) }
+        seconds[index].capacity += link.capacity(now - start) / 1000
+        if let estimate {
+            seconds[index].estimate += estimate / 1000
+            largestEstimate = max(largestEstimate, estimate)
+        }
+        receive(index)
+        if now >= nextOther {
+            nextOther = nextOther + .milliseconds(5)
+            let bits = others(now - start) * 0.005
+            if bits > 0 { _ = link.send(bytes: Int(bits / 8), at: now) }
+        }
+        if now >= nextSound {
+            nextSound = nextSound + .milliseconds(20)
+            send(160, track: 1, index)
+        }
+        guard now >= nextPicture else { return }
+        nextPicture = nextPicture + .seconds(1 / picturesPerSecond)
+        let rate = min(max((estimate ?? 1_000_000) - 70_000, least), most)
+        var bytes = rate / 8 / picturesPerSecond * (0.7 + 0.6 * random.unit())
+        if keyframeInterval > 0, pictures % keyframeInterval == 0 { bytes *= 6 }
+        pictures += 1
+        var wait: Double?
+        var left = Int(bytes)
+        repeat {
+            wait = send(min(max(left, 50), 1150), track: 0, index) ?? wait
+            left -= 1150
+        } while left > 0
+        if let wait { seconds[index].waits.append(wait) }
+    }
+
+    /// - Returns: how long the packet waits, milliseconds; nil where it is lost.
+    @discardableResult private func send(_ count: Int, track: Int, _ index: Int) -> Double? {
+        var wait: Double?
+        payload.withUnsafeBytes { bytes in
+            _ = session.send(
+                UnsafeRawBufferPointer(rebasing: bytes[..<count]), UnsafeRawBufferPointer(start: nil, count: 0), track: track,
+                presentation: MediaTime(ticks: Int64((now - start).seconds * 90_000)), sourceTime: now, isMarked: true, at: now
+            ) { packet in
+                let all = Array(packet)
+                let number = RTPPacket(reading: all.span, map: map)!.extensions.transportSequence!
+                let size = packet.count + Self.overhead
+                seconds[index].sent += Double(size * 8)
+                if let way = link.send(bytes: size, at: now) {
+                    wait = way.wait.milliseconds
+                    inFlight.append((way.arrival, number, size))
+                }
+                return .sent
+            }
+        }
+        return wait
+    }
+
+    private func receive(_ index: Int) {
+        while let first = inFlight.first, first.arrival <= now {
+            arrivals.record(first.number, at: first.arrival)
+            seconds[index].came += Double(first.bytes * 8)
+            inFlight.removeFirst()
+        }
+        if now >= nextReport {
+            nextReport = nextReport + .milliseconds(50)
+            if arrivals.claim() {
+                var writer = RTCPWriter()
+                writer.arrivals(arrivals.report, from: 1, media: 5)
+                reports.append((now + link.delay, writer.bytes))
+            }
+        }
+        while let first = reports.first, first.arrival <= now {
+            first.bytes.withUnsafeBytes { session.receive($0, at: now) { _, _ in } }
+            reports.removeFirst()
+        }
+    }
+
+    // MARK: Figures
+
+    /// What came of what the link had for us, without the first seconds, 0…1.
+    func use(from: Int, to: Int? = nil) -> Double {
+        var (came, capacity) = (0.0, 0.0)
+        for index in from..<(to ?? seconds.count) {
+            came += seconds[index].came
+            capacity += seconds[index].capacity - others(.seconds(Double(index) + 0.5))
+        }
+        return came / max(1, capacity)
+    }
+
+    /// The share of the packets' bits that did not come.
+    func lost(from: Int) -> Double {
+        var (came, sent) = (0.0, 0.0)
+        for second in seconds[from...] { (came, sent) = (came + second.came, sent + second.sent) }
+        return 1 - came / max(1, sent)
+    }
+
+    /// The waits of pictures, sorted, milliseconds.
+    func waits(from: Int, to: Int? = nil) -> [Double] { seconds[from..<(to ?? seconds.count)].flatMap(\.waits).sorted() }
+
+    func wait(_ share: Double, from: Int, to: Int? = nil) -> Double {
+        let all = waits(from: from, to: to)
+        return all.isEmpty ? 0 : all[min(all.count - 1, Int(Double(all.count) * share))]
+    }
+
+    var table: String {
+        var lines: [String] = []
+        for (number, second) in seconds.enumerated() {
+            let values: [Double] = [second.capacity, second.estimate, second.sent, second.came]
+            let text = values.map { String(Int($0 / 1000)) }.joined(separator: " ")
+            lines.append("\(number): \(text) kb/s, \(Int(second.waits.max() ?? 0)) ms")
+        }
+        return lines.joined(separator: "\n")
+    }
+}
