@@ -1,4 +1,5 @@
 import Endpoint
+import Media
 import WorkerProtocol
 
 /// Where a stream receives or sends WebRTC calls.
@@ -24,12 +25,17 @@ public struct PeerOffer: Sendable {
     public var takesOver: Bool
     /// The token that the peer has shown; nil where it showed none.
     public var token: String?
+    /// What a viewer asks for; nil for what their link carries.
+    public var layer: ViewerLayer?
 
-    public init(description: String, userFragment: String, takesOver: Bool = false, token: String? = nil) {
+    public init(
+        description: String, userFragment: String, takesOver: Bool = false, token: String? = nil, layer: ViewerLayer? = nil
+    ) {
         self.token = token
         self.description = description
         self.userFragment = userFragment
         self.takesOver = takesOver
+        self.layer = layer
     }
 }
 

@@ -259,6 +259,9 @@ public struct CallerStatus: Sendable {
     /// Bits a second, and the share of packets that were lost (0…1), over the last seconds; nil while that is not known.
     public var bitRate: Double?
     public var loss: Double?
+    /// What a viewer of a call gets, and how many bits a second their link carries, as far as is known; nil for others.
+    public var layer: ViewerLayer?
+    public var capacity: Double?
     /// How often its picture has stood still, as a call's viewer says; nil where it does not.
     public var freezes: Int?
 

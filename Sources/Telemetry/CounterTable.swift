@@ -17,7 +17,7 @@ extension StreamCounters.Counter {
 
     /// Counters that make one metric, told apart by a label.
     public enum Family: CaseIterable, Sendable {
-        case unitsEnded, passingUnits, otherPrograms, callSound, callPackets, shed, tiles, recordingDropped
+        case unitsEnded, passingUnits, otherPrograms, callSound, callPackets, viewerLayers, shed, tiles, recordingDropped
 
         public var metric: (name: String, label: String, help: String) {
             switch self {
@@ -38,6 +38,8 @@ extension StreamCounters.Counter {
                     "Units of sound that were to be transcoded to Opus for calls. Those that are in work have no fate yet."
                 )
             case .callPackets: ("call_sound_packets_total", "fate", "Packets of Opus that were made of them.")
+            case .viewerLayers:
+                ("viewer_layer_changes_total", "layer", "Viewers of calls that were to get another layer than before.")
             case .shed: ("frames_shed_total", "by", "Originals that were dropped so that newer ones are in time.")
             case .tiles: ("tiles_total", "tier", "Tiles of super-resolution that were computed.")
             case .recordingDropped:
@@ -137,6 +139,13 @@ extension StreamCounters.Counter {
         case .callPacketsOut: .part(of: .callPackets, "out", "call_sound_packets_out", "Were sent to a viewer.")
         case .callPacketsDropped:
             .part(of: .callPackets, "dropped", "call_sound_packets_dropped", "Too many waited, or no viewer accepted them.")
+        case .viewersToEnhanced: .part(of: .viewerLayers, "enhanced", "viewers_to_enhanced", "The enhanced pictures.")
+        case .viewersToSent: .part(of: .viewerLayers, "sent", "viewers_to_sent", "The publisher's own pictures.")
+        case .viewersToSound: .part(of: .viewerLayers, "sound", "viewers_to_sound", "Sound alone.")
+        case .picturesToViewers:
+            .own(
+                "pictures_to_viewers",
+                "Pictures that went to some viewers of calls as they came, beside what was made of them.")
         case .otherProgramPacketsIn: .part(of: .otherPrograms, "in", "other_program_packets_in", "Came in.")
         case .otherProgramPacketsOut: .part(of: .otherPrograms, "out", "other_program_packets_out", "Were sent to a receiver.")
         case .otherProgramPacketsDropped:

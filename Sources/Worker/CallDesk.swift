@@ -1,4 +1,5 @@
 import Endpoint
+import Media
 import Relay
 import WorkerProtocol
 
@@ -41,13 +42,19 @@ public struct OfferedCall: Hashable, Sendable {
     public var description: String
     /// A peer that publishes takes the place of one who is still heard.
     public var takesOver: Bool
+    /// What a viewer asks for; nil for what their link carries.
+    public var layer: ViewerLayer?
 
-    public init(number: UInt64, stream: String, side: CallSide, description: String, takesOver: Bool = false) {
+    public init(
+        number: UInt64, stream: String, side: CallSide, description: String, takesOver: Bool = false,
+        layer: ViewerLayer? = nil
+    ) {
         self.number = number
         self.stream = stream
         self.side = side
         self.description = description
         self.takesOver = takesOver
+        self.layer = layer
     }
 }
 

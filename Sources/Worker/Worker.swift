@@ -162,8 +162,10 @@ public final class Worker: Sendable {
             stream(name)?.recordings.receive(id, path, descriptors.first, fault: fault)
         case .share(let name, let dealt, let optional, let room):
             stream(name)?.share(dealt: dealt, optional: optional, room: room)
-        case .offer(let id, let name, let side, let description, let takesOver):
-            offer(OfferedCall(number: id, stream: name, side: side, description: description, takesOver: takesOver))
+        case .offer(let id, let name, let side, let description, let takesOver, let layer):
+            offer(
+                OfferedCall(
+                    number: id, stream: name, side: side, description: description, takesOver: takesOver, layer: layer))
         case .restartCall(let id, let call, let userFragment, let password):
             restart(RestartedCall(number: call, userFragment: userFragment, password: password), id)
         case .hangUp(let id): desk?.hangUp(id)

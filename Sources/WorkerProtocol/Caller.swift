@@ -29,6 +29,10 @@ public struct Caller: Codable, Hashable, Sendable {
     /// Bits a second, and the share of packets that were lost (0…1), over the last seconds; nil while that is not known.
     public var bitRate: Double?
     public var loss: Double?
+    /// What a viewer of a call gets; nil for others.
+    public var layer: ViewerLayer?
+    /// How many bits a second a viewer's link carries, as far as is known.
+    public var capacity: Double?
 
     public init(
         id: UInt64, leg: Leg, transport: Transport = .srt, peer: String, streamID: String, connectedAt: Int64

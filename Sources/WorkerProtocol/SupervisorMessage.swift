@@ -1,3 +1,5 @@
+import Media
+
 /// What the supervisor tells a worker. Each message is one packet on the socket pair: JSON of at most
 /// ``MessageCoding/largestMessage`` bytes, and at most ``MessageCoding/mostDescriptors`` descriptors beside it.
 public enum SupervisorMessage: ChannelMessage {
@@ -40,7 +42,9 @@ public enum SupervisorMessage: ChannelMessage {
     /// Answer a peer's offer (SDP), with ``WorkerMessage/answered(id:description:)`` or ``WorkerMessage/refusedCall(id:_:)``. The
     /// call has the number `id` from then on.
     /// A peer that publishes takes the place of one who is still heard where `takesOver` is set.
-    case offer(id: UInt64, stream: String, side: CallSide, description: String, takesOver: Bool = false)
+    /// A viewer may ask for a `layer`; nil is the one that their link carries.
+    case offer(
+        id: UInt64, stream: String, side: CallSide, description: String, takesOver: Bool = false, layer: ViewerLayer? = nil)
     /// Restart a call's ICE session with its peer's new names, and answer like an offer: with a fragment (RFC 8840). The call goes on
     /// where it is until the peer has moved.
     case restartCall(id: UInt64, call: UInt64, userFragment: String, password: String)

@@ -59,12 +59,12 @@ struct KeyframeWishTests {
 /// RTCP packets in memory, as a WebRTC transport carries them.
 @Suite(.timeLimit(.minutes(2))) struct CallKeyframeTests {
     /// Sends coded pictures to the relay, and hears what it asks for.
-    private final class Publisher {
+    final class Publisher {
         let inbox = CallInbox()
         private let viewers = RTPViewers(capacity: 1)
         private let own: RTPViewer
         private let sink: Sink
-        private let pictures: [TestStream.Coded]
+        let pictures: [TestStream.Coded]
         private let sent = Atomic<Int>(0)
         private let keepsTime: Bool
         private let begin = MonotonicTime.now()
@@ -95,10 +95,10 @@ struct KeyframeWishTests {
         /// - Parameters:
         ///   - hasSound: it sends a second track, of Opus.
         ///   - keepsTime: its time stamps go with the clock. Otherwise each picture is 33 ms after the one before.
-        init(hasSound: Bool = false, keepsTime: Bool = false) throws {
+        ///   - keyframeEvery: every so manieth picture is a keyframe; the first one alone otherwise.
+        init(hasSound: Bool = false, keepsTime: Bool = false, keyframeEvery: Int = 1_000) throws {
             self.keepsTime = keepsTime
-            // The first picture is the only keyframe.
-            pictures = TestStream.coded(in: try TestStream.video(frames: 40, keyframeEvery: 1_000))
+            pictures = TestStream.coded(in: try TestStream.video(frames: 40, keyframeEvery: keyframeEvery))
             let track = RTPTrack([RTPFormat(.h264, payloadType: 96)])
             let tracks = hasSound ? [track, RTPTrack([RTPFormat(.opus, payloadType: 111, channels: 2)])] : [track]
             own = try #require(viewers.add(tracks, Forward(inbox), peer: "relay"))

@@ -1,6 +1,6 @@
 import Media
 import Testing
-
+@testable import Packets
 @testable import Relay
 
 struct CallRateTests {
@@ -19,6 +19,19 @@ struct CallRateTests {
 
     private func sample(_ reports: Int64, lost: Double?, bitRate: UInt64? = nil, id: UInt64 = 1) -> CallRate.Sample {
         CallRate.Sample(id: id, reports: reports, fractionLost: lost, bitRate: bitRate)
+    }
+
+    /// What a link carries has its losses and its sound in it, and counts before what a receiver states.
+    @Test func anEstimateTakesThePlaceOfReports() {
+        var report = RTPViewers.Report(id: 1, feedback: .init())
+        (report.feedback.fractionLost, report.feedback.bitRate, report.feedback.reports) = (0.3, 700_000, 5)
+        let told = CallRate.Sample(report)
+        #expect(told.fractionLost == 0.3 && told.bitRate == 700_000)
+        report.feedback.estimate = 1_064_000
+        let estimated = CallRate.Sample(report)
+        #expect(estimated.fractionLost == nil && estimated.bitRate == 1_000_000)
+        report.feedback.estimate = 60_000
+        #expect(CallRate.Sample(report).bitRate == 30_000)
     }
 
     @Test func lossesLowerItAndQuietRaisesIt() {

@@ -39,7 +39,8 @@ extension Supervisor {
             calls.number(id, number)
             send(
                 .offer(
-                    id: number, stream: stream.name, side: side, description: offer.description, takesOver: offer.takesOver),
+                    id: number, stream: stream.name, side: side, description: offer.description, takesOver: offer.takesOver,
+                    layer: offer.layer),
                 to: worker)
             setTimer()
         }

@@ -359,5 +359,7 @@ extension CallerStatus {
         }
         bitRate = caller.bitRate.flatMap { $0 >= 0 && $0.isFinite ? $0 : nil }
         loss = caller.loss.flatMap { (0...1).contains($0) ? $0 : nil }
+        layer = caller.layer
+        capacity = caller.capacity.flatMap { $0 >= 0 && $0.isFinite ? $0 : nil }
     }
 }

@@ -23,12 +23,14 @@ public final class RTPViewers: Sendable {
     /// - Parameters:
     ///   - tracks: what they get: at most one of video (its first format is what is sent: H.264) and one of sound (Opus).
     ///   - peer: who they are, for people.
+    ///   - request: the layer that they ask for; nil for the one that their link carries.
     /// - Returns: nil when there are as many as there may be.
-    public func add(_ tracks: [RTPTrack], _ wire: any RTPSendWire, peer: String, name: String = RTPReceiveSession.randomName())
-        -> RTPViewer?
-    {
+    public func add(
+        _ tracks: [RTPTrack], _ wire: any RTPSendWire, peer: String, name: String = RTPReceiveSession.randomName(),
+        request: ViewerLayer? = nil
+    ) -> RTPViewer? {
         let id = Self.nextID.add(1, ordering: .relaxed).oldValue
-        let viewer = RTPViewer(tracks, wire, id: id, peer: peer, name: name, news)
+        let viewer = RTPViewer(tracks, wire, id: id, peer: peer, name: name, request: request, news)
         let hasPlace = all.withLock { all in
             guard let place = all.firstIndex(where: { $0 == nil }) else { return false }
             all[place] = viewer
@@ -78,10 +80,15 @@ public final class RTPViewers: Sendable {
         public var feedback: RTPSendSession.Feedback
         /// They get keyframes only, or are tried with all frames again: what they report is not to lower the rate of others.
         public var isHeldBack = false
+        /// They get the encoder's pictures, or are to get them.
+        public var isServedByEncoder = true
     }
 
     public var reports: [Report] {
-        viewers.map { Report(id: UInt64($0.id), feedback: $0.feedback, isHeldBack: $0.isHeldBack) }
+        viewers.map {
+            Report(
+                id: UInt64($0.id), feedback: $0.feedback, isHeldBack: $0.isHeldBack, isServedByEncoder: $0.isServedByEncoder)
+        }
     }
 
     /// What each viewer's RTP time stamps of pictures have more than the pictures' presentation times.
@@ -132,9 +139,18 @@ public final class RTPViewer: Sendable {
     /// Looked at for each picture.
     private let wantsKeyframe = Atomic<Bool>(false)
     private let heldBack = Atomic<Bool>(false)
+    private let encoderServes = Atomic<Bool>(true)
+    private let presentLayer: Lock<ViewerLayer>
+    /// The layer that they ask for; nil for the one that their link carries.
+    public let request: ViewerLayer?
 
-    init(_ tracks: [RTPTrack], _ wire: any RTPSendWire, id: Int32, peer: String, name: String, _ news: ViewerNews) {
+    init(
+        _ tracks: [RTPTrack], _ wire: any RTPSendWire, id: Int32, peer: String, name: String, request: ViewerLayer?,
+        _ news: ViewerNews
+    ) {
         self.id = id
+        self.request = request
+        presentLayer = Lock(tracks.contains(where: \.isVideo) ? .enhanced : .sound)
         self.news = news
         self.peer = peer
         self.wire = wire
@@ -147,6 +163,18 @@ public final class RTPViewer: Sendable {
     public var isHeldBack: Bool {
         get { heldBack.load(ordering: .relaxed) }
         set { heldBack.store(newValue, ordering: .relaxed) }
+    }
+
+    /// See ``RTPViewers/Report/isServedByEncoder``.
+    public var isServedByEncoder: Bool {
+        get { encoderServes.load(ordering: .relaxed) }
+        set { encoderServes.store(newValue, ordering: .relaxed) }
+    }
+
+    /// What they get now.
+    public var layer: ViewerLayer {
+        get { presentLayer.withLock { $0 } }
+        set { presentLayer.withLock { $0 = newValue } }
     }
 
     /// What the receiver has told so far.

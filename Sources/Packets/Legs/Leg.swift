@@ -79,6 +79,8 @@ public enum LegEvent: Hashable, Sendable {
     case fellBehind(peer: String)
     /// It gets all frames again.
     case followsAgain(peer: String)
+    /// A call's viewer is to get this layer from the next keyframe on, by what their link carries (bits a second) or as they asked.
+    case viewerLayer(peer: String, ViewerLayer, bitRate: UInt64?)
     /// Of so many sizes in which a call's sender sends their picture, this one is relayed from here on.
     case receivesLayer(PictureSize, of: Int)
     /// A stream of a session description that is not used, or packets of a call that cannot be.
@@ -153,9 +155,20 @@ extension LegEvent: CustomStringConvertible {
         case .fellBehind(let peer):
             "viewer \(peer) cannot follow: their link loses too much, so they get keyframes only and are tried again later"
         case .followsAgain(let peer): "viewer \(peer) can follow again and gets all frames"
+        case .viewerLayer(let peer, let layer, let bitRate):
+            "viewer \(peer) gets \(Self.name(of: layer))"
+                + (bitRate.map { ": their link carries \($0 / 1000) kb/s" } ?? "")
         case .receivesLayer(let size, let count):
             "the sender sends \(count == 1 ? "one size" : "\(count) sizes") of its picture (simulcast); \(size) is relayed"
         case .leftOut(let stream): "left out: \(stream)"
+        }
+    }
+
+    private static func name(of layer: ViewerLayer) -> String {
+        switch layer {
+        case .enhanced: "the enhanced pictures"
+        case .sent: "the publisher's own pictures"
+        case .sound: "sound alone"
         }
     }
 }

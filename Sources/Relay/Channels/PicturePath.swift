@@ -3,10 +3,10 @@ import Synchronization
 
 /// Channel: who wants the pictures to go out as they came, and whether they do.
 ///
-/// - Writers: ingest and the observer (``ladderWantsBypass``), ingest, decode, enhance and encode (``insert(_:from:)``), ingest
+/// - Writers: ingest and the observer (``ladderWantsBypass``), send (``viewersWantBypass``), ingest (``mayBeSentToViewers``), ingest, decode, enhance and encode (``insert(_:from:)``), ingest
 ///   (``beginBypass()``, ``beginRun()``, ``removeObstacles(from:besides:)``), decode, enhance and encode (``beginMaking()``,
 ///   ``endMaking()``).
-/// - Readers: ingest (the wishes, for each picture), enhance and encode (``runs``, for each picture), encode (``isBypassed``: it
+/// - Readers: ingest (the wishes, for each picture), send (``mayBeSentToViewers``), enhance and encode (``runs``, for each picture), encode (``isBypassed``: it
 ///   fills no slots then), the observer.
 /// - Read together: obstacles, and the frame that they hold from.
 ///
@@ -30,6 +30,8 @@ final class PicturePath: Sendable {
     }
 
     private let ladder = Atomic<Bool>(false)
+    private let viewers = Atomic<Bool>(false)
+    private let mayBeSent = Atomic<Bool>(false)
     private let found = Atomic<UInt8>(0)
     /// The first frame of the present format.
     private let first = Lock<UInt64>(0)
@@ -42,6 +44,18 @@ final class PicturePath: Sendable {
     var ladderWantsBypass: Bool {
         get { ladder.load(ordering: .relaxed) }
         set { ladder.store(newValue, ordering: .relaxed) }
+    }
+
+    /// Nobody gets the encoder's pictures: the links of all viewers carry the publisher's alone.
+    var viewersWantBypass: Bool {
+        get { viewers.load(ordering: .relaxed) }
+        set { viewers.store(newValue, ordering: .relaxed) }
+    }
+
+    /// Whether viewers of calls can show the source's own pictures, and may.
+    var mayBeSentToViewers: Bool {
+        get { mayBeSent.load(ordering: .relaxed) }
+        set { mayBeSent.store(newValue, ordering: .relaxed) }
     }
 
     var obstacles: Obstacles { Obstacles(rawValue: found.load(ordering: .relaxed)) }

@@ -244,6 +244,7 @@ final class EncodeStage {
             // What was coded before another mask may not go out any more, so nothing refers to it.
             if record.maskNumber != maskNumber { needsKeyframe = true }
             maskNumber = record.maskNumber
+            if keyframes.claim(at: record.presentation) { needsKeyframe = true }
             let isKeyframe = wantsKeyframe(record) && pace.allows(at: record.presentation)
             unsafe try prepare(for: picture.size, color, asKeyframe: isKeyframe)
             let asKeyframe = needsKeyframe || isKeyframe

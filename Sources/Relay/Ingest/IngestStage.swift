@@ -244,7 +244,7 @@ final class IngestStage {
             followsGap = true
         case .clockReset: sourceClock &+= 1
         case .listening, .refused, .nextIngest, .earlyIngestFailed, .alignedByArrival, .reportsContradict, .leftOut,
-            .keyframeWithheld, .fellBehind, .followsAgain, .receivesLayer:
+            .keyframeWithheld, .fellBehind, .followsAgain, .viewerLayer, .receivesLayer:
             break
         }
     }

@@ -24,12 +24,14 @@ struct PathSwitch {
         var mode = false
         /// Less than bypass does not fit the machine.
         var ladder = false
+        /// The links of all viewers carry no more.
+        var viewers = false
         /// These pictures cannot be enhanced.
         var isForced = false
         /// No entry point is to be expected that a forced change could wait for.
         var hasNoEntries = false
 
-        var wantBypass: Bool { mode || ladder || isForced }
+        var wantBypass: Bool { mode || ladder || viewers || isForced }
     }
 
     struct EntryPoint: Equatable {

@@ -144,6 +144,7 @@ final class PictureRouter {
             path.isBypassed
             ? keyframes.sourceOwesOne || line.awaitsEntry
             : wish.isDue(for: keyframes.undecodable, isAsked: isAsked, at: now) || queue.awaitsKeyframe
+                || keyframes.viewersAwaitSource
         let awaitsChange = followChange(at: now)
         if isUrgent { return Self.wishInterval }
         return awaitsChange ? Self.changeInterval : nil
@@ -187,6 +188,7 @@ final class PictureRouter {
             let mayChoose = mayChooseBypass
             wishes.mode = mayChoose && mode == .bypass
             wishes.ladder = mayChoose && path.ladderWantsBypass
+            wishes.viewers = mayChoose && path.viewersWantBypass
             wishes.isForced = !path.obstacles.isEmpty
         }
         return wishes
@@ -238,6 +240,7 @@ final class PictureRouter {
         let isStart = unit.isStart
         hasNoEntries = entries.areMissing(upTo: presentation, isEntry: isStart)
         if isStart, path.obstacles == .start { path.removeObstacles(from: books.ledger.nextFrame) }
+        if feedsCalls { path.mayBeSentToViewers = unit.codec == .h264 && mayChooseBypass }
         let wishes = wishes(isCoded: unit.codec != nil)
         if unit.codec != nil, mayBypass, mode == .bypass {
             if !areShown { say(.modeDoesNotHold) } else if settings.holdsBypass { sayMasked() }
@@ -283,6 +286,7 @@ final class PictureRouter {
         if unit.isKeyframe, !unit.isDamaged {
             wish.keyframeCame(ticket.record.id, at: .now())
             if path.isBypassed { keyframes.hasGoneOut() }
+            keyframes.sourceHasCome()
         }
         // Pictures of the former way come before it.
         if paths.isLeaving || decision.endsRun { line.hold() }
@@ -312,6 +316,7 @@ final class PictureRouter {
                 let dropped = captions.record(data, at: picture.presentation)
                 if dropped > 0 { books.counters.add(.captionsDropped, UInt64(dropped)) }
             }
+            unsafe sendToViewers(bytes, of: unit, picture)
             unsafe queue.add(
                 ticket, bytes, codec: codec, flags: picture.flags, isKeyframe: unit.isStart, mayWait: mayWait)
         case .prime:
@@ -320,6 +325,17 @@ final class PictureRouter {
             unsafe bypass(bytes, of: unit, picture, ticket)
         case .bypass: unsafe bypass(bytes, of: unit, picture, ticket)
         }
+    }
+
+    /// A viewer whose link does not carry what the relay makes of a picture gets the picture as it came.
+    private func sendToViewers(_ bytes: UnsafeRawBufferPointer, of unit: StreamUnit, _ picture: Picture) {
+        guard feedsCalls, output.sendsToViewers, mayChooseBypass else { return }
+        let facts = CodedUnit(
+            presentation: picture.presentation, decode: picture.decode, isKeyframe: unit.isKeyframe, isTimed: picture.isTimed)
+        guard unit.isKeyframe, let whole = EntryPoints.completed(unit) else {
+            return unsafe output.sendToViewers(bytes.bytes, facts, source: picture.source)
+        }
+        unsafe whole.withUnsafeBytes { unsafe output.sendToViewers($0.bytes, facts, source: picture.source) }
     }
 
     private func bypass(
@@ -367,7 +383,9 @@ final class PictureRouter {
             return "pictures are not sent: they cannot be enhanced, and mask forbids that they go out as they come"
         }
         let reason =
-            if wishes.isForced { "they cannot be enhanced" } else if wishes.mode { "mode is bypass" } else {
+            if wishes.isForced { "they cannot be enhanced" } else if wishes.mode { "mode is bypass" } else if wishes.viewers {
+                "no viewer's link carries more"
+            } else {
                 "the machine has no time for more"
             }
         // What somebody asked for, and does not see now.

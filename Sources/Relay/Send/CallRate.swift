@@ -1,7 +1,7 @@
 import Media
 
-/// Decides how many bits a second the receivers of calls can take, between a floor and a ceiling, by what they report: lost
-/// packets, and the bit rate that they state (`goog-remb`).
+/// Decides how many bits a second the receivers of calls can take, between a floor and a ceiling, by what is estimated from the arrivals
+/// that they tell (`transport-cc`), or else by what they report: lost packets, and the bit rate that they state (`goog-remb`).
 ///
 /// The rule for losses is the one of Google's congestion control (draft-ietf-rmcat-gcc-02, 6): above 10 % the rate falls by half
 /// of the loss, below 2 % it rises by 5 %, and between it stays. It changes at most once a second, however many receivers report.
@@ -16,9 +16,9 @@ struct CallRate {
         var id: UInt64
         /// Counts its reports.
         var reports: Int64
-        /// Of the packets since the report before, 0…1; nil before any.
+        /// Of the packets since the report before, 0…1; nil before any, and where the bit rate is an estimate, which has them in it.
         var fractionLost: Double?
-        /// What it states; nil where it does not.
+        /// What is estimated, or what it states; nil for neither.
         var bitRate: UInt64?
     }
 

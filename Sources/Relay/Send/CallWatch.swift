@@ -2,7 +2,7 @@ import Media
 import Packets
 import Settings
 
-/// Has the bit rate follow what the receivers of calls report, where the operator set a floor for it
+/// Has the bit rate follow what the links of the viewers carry that the encoder serves, where the operator set a floor for it
 /// (``StreamSettings/bitRateFloor``), and pictures do not go out as they came.
 ///
 /// Confined to the observer thread.
@@ -12,6 +12,10 @@ struct CallWatch {
     private let path: PicturePath
     private var rate: CallRate?
     private var next = MonotonicTime(nanoseconds: 0)
+    /// How often it looks.
+    private static let interval = Nanoseconds.milliseconds(100)
+    /// A smaller change, as a share, is none: each costs the encoder a moment.
+    private static let leastChange = 0.03
 
     init(_ channels: StreamChannels) {
         output = channels.outputRate
@@ -21,7 +25,7 @@ struct CallWatch {
 
     mutating func follow(_ feedback: () -> [RTPViewers.Report], at now: MonotonicTime) {
         guard now >= next else { return }
-        next = now + LinkWatch.interval
+        next = now + Self.interval
         let ceiling = output.ceiling
         guard let floor = settings.current.bitRateFloor, ceiling > floor, !path.isBypassed else {
             (rate, output.carriedByCalls) = (nil, .max)
@@ -30,12 +34,23 @@ struct CallWatch {
         if rate == nil { rate = CallRate(ceiling: ceiling) }
         let reports = feedback()
         // Whoever gets keyframes only, or is tried again, does not lower the rate of those who follow.
-        let following = reports.filter { !$0.isHeldBack }
-        let samples = (following.isEmpty ? reports : following).map {
-            CallRate.Sample(
-                id: $0.id, reports: $0.feedback.reports, fractionLost: $0.feedback.fractionLost, bitRate: $0.feedback.bitRate)
-        }
+        let served = reports.filter(\.isServedByEncoder)
+        let following = served.filter { !$0.isHeldBack }
+        let samples = (following.isEmpty ? served : following).map { CallRate.Sample($0) }
         let carried = rate!.observe(samples, within: floor...ceiling, at: now)
-        output.carriedByCalls = carried < ceiling ? carried : .max
+        guard carried < ceiling else { return output.carriedByCalls = .max }
+        let difference = abs(Double(carried) - Double(output.carriedByCalls))
+        if difference > Self.leastChange * Double(carried) { output.carriedByCalls = carried }
+    }
+}
+
+extension CallRate.Sample {
+    /// An estimate of the whole link has the losses in it, and the sound.
+    init(_ report: RTPViewers.Report) {
+        let feedback = report.feedback
+        let estimate = feedback.estimate.map { max($0 / 2, $0 - min($0, UInt64(LayerChoice.sound))) }
+        self.init(
+            id: report.id, reports: feedback.reports, fractionLost: estimate == nil ? feedback.fractionLost : nil,
+            bitRate: estimate ?? feedback.bitRate)
     }
 }

@@ -13,10 +13,15 @@ import Transport
 struct FanOut: ~Copyable {
     let sinks: [Sink]
     /// In the order of the outputs and of their places.
-    private(set) var receivers: [Receiver] = []
-    private var ledger: OutputLedger
+    var receivers: [Receiver] = []
+    var ledger: OutputLedger
     private var demand = KeyframeDemand()
+    /// For keyframes of the publisher.
+    var sourceDemand = KeyframeDemand()
     private var slow = SlowReceivers()
+    /// What the encoder's pictures have, and when the newest came.
+    private(set) var encodedRate = InputRate()
+    var lastEncoded: MonotonicTime?
     private var copies = MessageCopies()
     private var payloads = MediaPayloads()
     /// Receivers of pictures have come since the last ``follow(report:)``.
@@ -85,7 +90,7 @@ struct FanOut: ~Copyable {
     }
 
     /// Who receives media; nil where they have gone, and for receivers of messages.
-    private func viewer(_ receiver: Receiver) -> RTPViewer? { sinks[receiver.output].viewers?.viewer(of: receiver.connection) }
+    func viewer(_ receiver: Receiver) -> RTPViewer? { sinks[receiver.output].viewers?.viewer(of: receiver.connection) }
 
     /// All receivers need a keyframe. For tests.
     mutating func restart() {
@@ -96,7 +101,12 @@ struct FanOut: ~Copyable {
     /// Whether the encoder is to make a keyframe for receivers that wait for one.
     mutating func claimKeyframe(at now: MonotonicTime = .now()) -> Bool {
         for receiver in receivers where receiver.takesMedia && receiver.takesPictures {
-            if receiver.pace.isHeldBack {
+            if receiver.layers.present == .sent {
+                if viewer(receiver)?.claimKeyframe(at: now) == true { sourceDemand.wantByRequest(at: now) }
+            } else if receiver.layers.present == .sound {
+                // Who gets no pictures misses none.
+                continue
+            } else if receiver.pace.isHeldBack {
                 claimKeyframe(ofSlow: receiver, at: now)
             } else if viewer(receiver)?.claimKeyframe(at: now) == true {
                 demand.wantByRequest(at: now)
@@ -114,16 +124,20 @@ struct FanOut: ~Copyable {
         demand.want(at: now)
     }
 
-    /// Learns which receivers of calls cannot follow, or can again. Does nothing most times.
+    /// Learns what the links of calls' receivers carry: which layer each one gets, and who cannot follow, or can again. Does nothing most
+    /// times.
     /// - Parameters:
     ///   - floor: the least bit rate, where the rate follows the receivers; `ceiling`: the most.
+    ///   - input: what the publisher's pictures have, 0 while that is not known; nil where viewers cannot get them.
     ///   - report: gets each change, with its output's number where there are several.
     mutating func followPaces(
-        floor: Int?, ceiling: Int, at now: MonotonicTime, report: (LegEvent, _ number: Int?) -> Void
+        floor: Int?, ceiling: Int, input: Int? = nil, at now: MonotonicTime, report: (LegEvent, _ number: Int?) -> Void
     ) {
         guard slow.claimTurn(at: now) else { return }
+        let needs = LayerChoice.Needs(input: input, encoded: encodedRate.rate, floor: floor, ceiling: ceiling)
         for index in receivers.indices where receivers[index].takesMedia {
             guard let viewer = viewer(receivers[index]), viewer.has(.video) else { continue }
+            guard !followLayer(index, viewer, needs, at: now, report: report) else { continue }
             let change = receivers[index].pace.observe(.init(viewer.feedback), floor: floor, ceiling: ceiling, at: now)
             // Also after a trial that has failed, which is no news.
             if receivers[index].pace.frames == .keyframesOnly { receivers[index].keyframe.owe() }
@@ -167,22 +181,35 @@ struct FanOut: ~Copyable {
 
     /// Sends a unit of video to every receiver that can use it.
     /// - Parameters:
+    ///   - isSent: it is the publisher's own, and takes the place of the encoder's.
     ///   - media: the unit for receivers without a multiplex; nil where they have no use for it.
     ///   - write: emits the unit's messages. It is not called where nobody can use them.
     mutating func sendVideo(
-        isKeyframe: Bool, stamp: MonotonicTime, media: MediaUnit? = nil, write: ((UnsafeRawBufferPointer) -> Void) -> Void
+        isKeyframe: Bool, isSent: Bool = false, stamp: MonotonicTime, media: MediaUnit? = nil,
+        write: ((UnsafeRawBufferPointer) -> Void) -> Void
     ) -> Outcome {
+        for index in receivers.indices {
+            receivers[index].isDue =
+                receivers[index].takesPictures
+                && (!receivers[index].takesMedia
+                    || receivers[index].layers.takes(isKeyframe: isKeyframe, isSent: isSent, at: media?.presentation))
+        }
+        if !isSent, let media {
+            lastEncoded = .now()
+            _ = unsafe encodedRate.observe(bytes: media.bytes.count, at: media.presentation)
+        }
         func isMeant(_ receiver: Receiver) -> Bool {
-            receiver.takesPictures && (isKeyframe || !receiver.keyframe.isOwed) && (media != nil || !receiver.takesMedia)
+            receiver.isDue && (isKeyframe || !receiver.keyframe.isOwed) && (media != nil || !receiver.takesMedia)
         }
         var outcome = unsafe send(stamp: stamp, media: media, to: isMeant, write: write)
         if outcome.receivers == 0 { outcome.sent = .now() }
         if isKeyframe, outcome.receivers > 0 {
             demand.keyframeWasSent()
             slow.keyframeWasSent()
+            if isSent { sourceDemand.keyframeWasSent() }
         }
         var served = -1
-        for index in receivers.indices where receivers[index].takesPictures {
+        for index in receivers.indices where receivers[index].isDue {
             let output = receivers[index].output
             if output == served {
                 // The first reader's is the one that was counted when the unit was delivered.
@@ -208,7 +235,7 @@ struct FanOut: ~Copyable {
         _ = unsafe sendVideo(isKeyframe: false, stamp: .now()) { _ in }
     }
 
-    private mutating func settle(_ index: Int, wasSent: Bool, isKeyframe: Bool) {
+    mutating func settle(_ index: Int, wasSent: Bool, isKeyframe: Bool) {
         let output = receivers[index].output
         receivers[index].books.offered += 1
         guard wasSent else {
@@ -229,7 +256,12 @@ struct FanOut: ~Copyable {
         ledger.countDropped(output, .refused)
         guard !receivers[index].pace.isHeldBack else { return receivers[index].keyframe.owe() }
         let now = MonotonicTime.now()
-        demand.want(at: now, after: receivers[index].keyframe.miss(at: now))
+        let wait = receivers[index].keyframe.miss(at: now)
+        if receivers[index].layers.present == .sent {
+            sourceDemand.want(at: now, after: wait)
+        } else {
+            demand.want(at: now, after: wait)
+        }
     }
 
     /// Sends a unit of another stream to the receivers of a multiplex.
@@ -246,7 +278,7 @@ struct FanOut: ~Copyable {
         unsafe send(stamp: stamp, media: media, to: { $0.takesMedia }, write: { _ in }).whole > 0
     }
 
-    private mutating func send(
+    mutating func send(
         stamp: MonotonicTime, media: MediaUnit?, to isMeant: (Receiver) -> Bool,
         write: ((UnsafeRawBufferPointer) -> Void) -> Void
     ) -> Outcome {

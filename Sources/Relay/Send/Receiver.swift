@@ -17,6 +17,11 @@ struct Receiver {
     var isWhole = false
     /// Whether it gets all frames, where it is a call's.
     var pace = CallPace()
+    /// Which layer a call's receiver gets, and by what their link carries.
+    var layers = LayerSwitch()
+    var choice = LayerChoice()
+    /// The unit that goes out now is of its layer.
+    var isDue = false
     /// What became of the units that were due to it.
     var books = OutputBooks()
 }

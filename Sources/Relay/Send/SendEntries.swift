@@ -10,7 +10,7 @@ import Telemetry
 // | thread | enters by | for |
 // |---|---|---|
 // | encode | ``EncodedOutput`` | the encoder's units; it sends one itself where nothing waits before it, and passing units that waited for it |
-// | ingest | ``PassedOutput`` | pictures that go out as they came, and packets of other programs, at once |
+// | ingest | ``PassedOutput`` | pictures that go out as they came, to all or to some viewers, and packets of other programs, at once |
 // | send | ``SendStage/run()`` | what waits for its turn, the program's other streams, receivers that come and go |
 // | the observer | `Relay`, which owns the stage | figures; ``SendStage/followConnection()`` once before the stages start |
 //
@@ -53,6 +53,15 @@ protocol PassedOutput: CodedOutput {
     ///   - encoded: when the unit was there.
     func deliver(
         _ bytes: RawSpan, _ unit: CodedUnit, _ ticket: consuming FrameTicket, encoded: MonotonicTime, _ source: SourceTime)
+
+    /// Whether viewers of calls get the source's own pictures beside the encoder's, or wait for them. Costs an atomic load.
+    var sendsToViewers: Bool { get }
+
+    /// Sends one of the source's own pictures at once to those viewers, on the caller's thread. Nothing happens where a mask is set.
+    /// - Parameters:
+    ///   - bytes: borrowed for the call.
+    ///   - source: when it was sent, or else when it came.
+    func sendToViewers(_ bytes: RawSpan, _ unit: CodedUnit, source: MonotonicTime)
 
     /// Whether receivers of calls are among those that it sends to.
     var feedsCalls: Bool { get }

@@ -5,6 +5,7 @@ import Media
 import Packets
 import Schedule
 import Settings
+import Synchronization
 import Telemetry
 import Transport
 
@@ -31,6 +32,8 @@ final class SendStage: EncodedOutput, PassedOutput {
     let takesOtherPrograms: Bool
     private let state: Lock<State>
     private let waiting: BoundedQueue<WaitingUnit>
+    private let path: PicturePath
+    private let viewersWantSent = Atomic<Bool>(false)
     private let buffers = UnitBufferPool(count: 65, capacity: 16 * 1024)
 
     /// How often the stage asks the output whether a receiver has come or gone. SRT has no call to wait for that. Receivers of calls
@@ -46,6 +49,7 @@ final class SendStage: EncodedOutput, PassedOutput {
         books = channels.books
         captures = channels.captures
         settings = channels.settings
+        path = channels.path
         schedule = channels.schedule
         keyframes = channels.keyframes
         connection = channels.connection
@@ -152,6 +156,28 @@ final class SendStage: EncodedOutput, PassedOutput {
         passing.wake.raise()
     }
 
+    // MARK: From ingest: the source's own pictures, for some
+
+    var sendsToViewers: Bool { viewersWantSent.load(ordering: .relaxed) }
+
+    func sendToViewers(_ bytes: RawSpan, _ unit: CodedUnit, source: MonotonicTime) {
+        let mask = settings.maskNumber
+        guard !settings.holdsBypass else { return }
+        state.withLock { state in
+            // A mask that was set meanwhile has another number.
+            guard mask >= settings.maskNumber else { return }
+            let count = unsafe bytes.withUnsafeBytes { bytes in
+                let media = unsafe MediaUnit(
+                    kind: .video, bytes: bytes, presentation: unit.presentation,
+                    captureTime: captures.time(of: unit.presentation))
+                return state.outputs.sendSent(isKeyframe: unit.isKeyframe, stamp: source, media)
+            }
+            if count > 0 { books.counters.add(.picturesToViewers) }
+            state.countRefusals()
+            followLayers(&state)
+        }
+    }
+
     // MARK: From ingest: other programs
 
     func adopt(_ multiplex: Multiplex?) {
@@ -203,20 +229,46 @@ final class SendStage: EncodedOutput, PassedOutput {
         let come = state.outputs.follow { [control] in control.report(.output($0, number: $1)) }
         if state.outputs.hasMediaReceivers {
             state.outputs.followPaces(
-                floor: state.settings.value.bitRateFloor, ceiling: outputRate.ceiling, at: .now()
-            ) { [control] in control.report(.output($0, number: $1)) }
+                floor: state.settings.value.bitRateFloor, ceiling: outputRate.ceiling,
+                input: path.mayBeSentToViewers ? outputRate.input : nil, at: .now()
+            ) { [control, books] event, number in
+                if case .viewerLayer(_, let layer, _) = event {
+                    books.counters.add(Self.counter(of: layer))
+                }
+                control.report(.output(event, number: number))
+            }
         }
+        followLayers(&state)
         if come > 0 { begin(come, &state) } else { requestKeyframe(&state) }
         // Nobody makes pictures for those who get sound alone. A recording needs no receiver.
-        connection.isConnected = state.outputs.hasPictureReceivers || state.recording.units.isOpen
+        connection.isConnected =
+            (path.isBypassed ? state.outputs.hasPictureReceivers : state.outputs.needsEncoder) || state.recording.units.isOpen
         if state.outputs.isBroken, !control.isStopping {
             let place = state.outputs.sinks.map { "\($0.url)" }.joined(separator: ", ")
             control.fail(.transport(TransportError(.inaccessible, place: place, "nothing more can be written to it")))
         }
     }
 
+    private static func counter(of layer: ViewerLayer) -> StreamCounters.Counter {
+        switch layer {
+        case .enhanced: .viewersToEnhanced
+        case .sent: .viewersToSent
+        case .sound: .viewersToSound
+        }
+    }
+
     /// Asks for a keyframe where a receiver waits for one, and it is time.
-    private func requestKeyframe(_ state: inout State) { if state.outputs.claimKeyframe() { keyframes.want() } }
+    private func requestKeyframe(_ state: inout State) {
+        if state.outputs.claimKeyframe() { keyframes.want() }
+        if state.outputs.claimSourceKeyframe() { keyframes.wantOfSource() }
+    }
+
+    /// Tells the other stages what viewers get beside the encoder's pictures, or are to get.
+    private func followLayers(_ state: inout State) {
+        viewersWantSent.store(state.outputs.wantsSent, ordering: .relaxed)
+        path.viewersWantBypass = state.outputs.allWantSent && !state.recording.units.isOpen
+        if let time = state.outputs.claimKeyframeBehind(at: .now()) { keyframes.wantOfEncoder(behind: time) }
+    }
 
     // MARK: Units of the video
 
@@ -257,7 +309,7 @@ final class SendStage: EncodedOutput, PassedOutput {
                     kind: .video, bytes: bytes, presentation: unit.presentation,
                     captureTime: captures.time(of: unit.presentation)) : nil
             return unsafe state.outputs.sendVideo(
-                isKeyframe: unit.isKeyframe || unit.beginsAnywhere, stamp: stamp, media: media
+                isKeyframe: unit.isKeyframe || unit.beginsAnywhere, isSent: unit.fate == .bypassed, stamp: stamp, media: media
             ) { emit in
                 unsafe muxer.writeVideo(
                     bytes, presentationTime: unit.presentation, decodeTime: unit.decode, isKeyframe: unit.isKeyframe,

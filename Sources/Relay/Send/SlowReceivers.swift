@@ -42,7 +42,7 @@ struct SlowReceivers {
 extension CallPace.Sample {
     init(_ feedback: RTPSendSession.Feedback) {
         self.init(
-            reports: feedback.reports, fractionLost: feedback.fractionLost, bitRate: feedback.bitRate,
+            reports: feedback.reports, fractionLost: feedback.fractionLost, bitRate: feedback.estimate ?? feedback.bitRate,
             keyframeRequests: feedback.keyframeRequests)
     }
 }

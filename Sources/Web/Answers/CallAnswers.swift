@@ -2,6 +2,7 @@ import Control
 import Endpoint
 import HTTPTypes
 import Hummingbird
+import Media
 import NIOCore
 import WorkerProtocol
 
@@ -17,7 +18,8 @@ enum CallAnswers {
             let text = request.text ?? ""
             let offer = PeerOffer(
                 description: text, userFragment: try SessionText.userFragment(of: text).get(),
-                takesOver: request["takeover"] == "true", token: RoomAnswers.bearer(request))
+                takesOver: request["takeover"] == "true", token: RoomAnswers.bearer(request),
+                layer: request["layer"].flatMap { ViewerLayer(rawValue: $0) })
             let call: PresentCall
             do throws(ServiceFault) {
                 call = try await site.service.call(name, side, offer)

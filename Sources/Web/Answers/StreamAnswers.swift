@@ -113,6 +113,7 @@ enum StreamAnswers {
             "bitRate": .optional(caller.bitRate, JSON.number), "loss": .optional(caller.loss, JSON.number),
             "roundTrip": caller.figures.roundTripTime > .zero ? .number(caller.figures.roundTripTime.seconds) : .null,
             "freezes": .optional(caller.freezes) { .count($0) },
+            "layer": .optional(caller.layer) { .text($0.rawValue) }, "capacity": .optional(caller.capacity, JSON.number),
         ]
     }
 
@@ -151,7 +152,8 @@ enum StreamAnswers {
             """
             A connection of a stream's input or of one of its outputs: an SRT peer, a publisher (WHIP) or a viewer (WHEP). `since` is in \
             seconds since 1970. `bitRate` (bits a second) and `loss` (0 to 1) are those of the last seconds. `freezes` is what a viewer tells \
-            of itself (`PUT /whep/{name}/{call}/freezes`). What is not known is null.
+            of itself (`PUT /whep/{name}/{call}/freezes`). `layer` is what a viewer gets: the enhanced pictures, those that were sent, or sound \
+            alone; `capacity` is what their link carries, in bits a second. What is not known is null.
             """,
             [
                 "id": .integer(0...Int64.max), "leg": .choice(["input", "output"]), "peer": .text(), "streamID": .text(),
@@ -159,6 +161,7 @@ enum StreamAnswers {
                 "protocol": .choice(["srt", "whip", "whep"]), "address": .text(), "since": .nullable(.number()),
                 "bitRate": .nullable(.number()), "loss": .nullable(.number(0...1)), "roundTrip": .nullable(.number()),
                 "freezes": .nullable(.integer(0...Int64.max)),
+                "layer": .nullable(.choice(ViewerLayer.allCases.map(\.rawValue))), "capacity": .nullable(.number()),
             ]),
     ]
 

@@ -1,4 +1,5 @@
 import Hummingbird
+import Media
 import WorkerProtocol
 
 extension Routes {
@@ -10,13 +11,18 @@ extension Routes {
         let takeover = Route.Parameter(
             name: "takeover", about: "`true` takes the place of somebody who publishes and is still heard.",
             schema: .choice(["true", "false"]))
+        let layer = Route.Parameter(
+            name: "layer",
+            about: "What to get: the enhanced pictures, those that are sent, or sound alone; without it what the link carries.",
+            schema: .choice(ViewerLayer.allCases.map(\.rawValue)))
         let call = Route.Parameter(name: "call", place: .path, about: "The call's id.", schema: .text(most: 64))
         return [
             Route(
                 method: .post, path: path + "/{name}", id: "offer\(id)",
                 summary: side == .publish
                     ? "Publishes to a stream by WebRTC (WHIP, RFC 9725)." : "Watches a stream by WebRTC (WHEP).",
-                access: .calls, parameters: side == .publish ? [name, takeover] : [name], textType: CallAnswers.description,
+                access: .calls, parameters: side == .publish ? [name, takeover] : [name, layer],
+                textType: CallAnswers.description,
                 success: .init(
                     status: .created, about: "The answer (SDP).", content: [(CallAnswers.description, nil)],
                     headers: [

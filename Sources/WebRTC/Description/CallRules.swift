@@ -66,6 +66,8 @@ public struct CallRules: Hashable, Sendable {
     /// What we send is H.264, mostly of High profile. A decoder may be made for what was agreed on and show nothing else.
     public static let viewer = CallRules(
         video: [.h264], h264Profiles: [.high, .constrainedHigh, .main, .constrainedBaseline, .baseline])
+    /// A viewer who wants sound alone.
+    public static let listener = CallRules(video: [])
 }
 
 extension CallRules {

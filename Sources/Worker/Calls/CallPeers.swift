@@ -41,17 +41,20 @@ final class ViewerCall: PeerReceiver {
     private let viewers: RTPViewers
     private let tracks: [RTPTrack]
     private let name: String
+    private let layer: ViewerLayer?
     private let changed: @Sendable (PeerChange) -> Void
     private let wire = PeerWire()
     private let viewer = Lock<RTPViewer?>(nil)
 
     /// - Parameters:
     ///   - name: what the answer calls our sources by.
+    ///   - layer: what they ask for; nil for what their link carries.
     ///   - changed: called with each change, on the port's thread.
     init(
-        _ viewers: RTPViewers, _ tracks: [RTPTrack], name: String, changed: @escaping @Sendable (PeerChange) -> Void
+        _ viewers: RTPViewers, _ tracks: [RTPTrack], name: String, layer: ViewerLayer? = nil,
+        changed: @escaping @Sendable (PeerChange) -> Void
     ) {
-        (self.viewers, self.tracks, self.name, self.changed) = (viewers, tracks, name, changed)
+        (self.viewers, self.tracks, self.name, self.layer, self.changed) = (viewers, tracks, name, layer, changed)
     }
 
     /// The viewer while they are connected.
@@ -68,7 +71,7 @@ final class ViewerCall: PeerReceiver {
     func peerChanged(_ change: PeerChange) {
         switch change {
         case .connected(let address, _):
-            let added = viewers.add(tracks, wire, peer: "\(address)", name: name)
+            let added = viewers.add(tracks, wire, peer: "\(address)", name: name, request: layer)
             viewer.withLock { $0 = added }
         case .moved: break
         case .ended:

@@ -127,13 +127,13 @@ final class StreamCalls: Sendable {
             do throws(OfferFault) {
                 call = try CallOffer(
                     description, kind: offer.side == .publish ? .publisher : .viewer,
-                    rules: offer.side == .publish ? .publisher : .viewer)
+                    rules: offer.side == .publish ? .publisher : offer.layer == .sound ? .listener : .viewer)
             } catch {
                 throw CallRefusal(.unacceptable, error.description)
             }
             try reserve(offer, at: now)
-            let answer = try offer.side == .publish ? publish(offer.number, call) : watch(offer.number, call)
-            if let reason = call.refusedPicture { refusePicture(of: offer, reason) }
+            let answer = try offer.side == .publish ? publish(offer.number, call) : watch(offer, call)
+            if offer.layer != .sound, let reason = call.refusedPicture { refusePicture(of: offer, reason) }
             return .success(answer)
         } catch {
             return .failure(error)
@@ -203,7 +203,8 @@ final class StreamCalls: Sendable {
         return offer.answer(transport, startRate: startRate, session: number).text
     }
 
-    private func watch(_ number: UInt64, _ offer: CallOffer) throws(CallRefusal) -> String {
+    private func watch(_ offered: OfferedCall, _ offer: CallOffer) throws(CallRefusal) -> String {
+        let number = offered.number
         // All outputs of a stream get the same.
         guard let viewers = outputs.min(by: { $0.key < $1.key })?.value else {
             release(number, .play)
@@ -220,7 +221,9 @@ final class StreamCalls: Sendable {
             }
             return new
         }
-        let call = ViewerCall(viewers, tracks, name: name) { [weak self] in self?.follow(number, .play, $0) }
+        let call = ViewerCall(viewers, tracks, name: name, layer: offered.layer) { [weak self] in
+            self?.follow(number, .play, $0)
+        }
         let (peer, transport) = try add(number, .play, offer, call)
         call.use(peer)
         state.withLock { if $0.peers[number] != nil { $0.views[number] = call } }
@@ -289,7 +292,10 @@ final class StreamCalls: Sendable {
                 peer: call.address, streamID: "", connectedAt: call.since.nanoseconds)
             if let viewer = views[number]?.present {
                 caller.figures = viewer.statistics()
-                caller.loss = viewer.feedback.fractionLost
+                let feedback = viewer.feedback
+                caller.loss = feedback.fractionLost
+                caller.layer = viewer.layer
+                caller.capacity = (feedback.capacity ?? feedback.bitRate).map { Double($0) }
             }
             return caller
         }

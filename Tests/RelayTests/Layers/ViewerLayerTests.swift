@@ -1,0 +1,216 @@
+import Container
+import Endpoint
+import Media
+import Settings
+import TestStreams
+import Testing
+@testable import Packets
+@testable import Relay
+@testable import Transport
+
+/// Viewers of one stream who get different layers. Publisher, relay and viewers exchange packets in memory; the relay runs with its
+/// threads, decoder and encoder.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct ViewerLayerTests {
+    /// Keeps what it gets, and tells when it came over a link of its own.
+    private final class Viewer: RTPSendWire {
+        struct Packet {
+            var sequence: UInt16
+            var timestamp: UInt32
+            var isMarked: Bool
+            var payload: [UInt8]
+        }
+
+        private struct State {
+            var packets: [Packet] = []
+            var arrivals = PacketArrivals()
+            var isFreeAt = MonotonicTime(nanoseconds: 0)
+        }
+
+        private let state = Lock(State())
+        private let own = Lock<RTPViewer?>(nil)
+        private let map: RTPExtensionMap
+        /// Of its link, in bits a second.
+        let capacity: Double?
+
+        init(_ viewers: RTPViewers, request: ViewerLayer? = nil, capacity: Double? = nil) throws {
+            self.capacity = capacity
+            var track = RTPTrack([RTPFormat(.h264, payloadType: 100)])
+            track.feedback = [.pictureLoss, .arrivals]
+            if capacity != nil { track.extensions.transportSequence = 3 }
+            map = track.extensions
+            let viewer = try #require(viewers.add([track], self, peer: "viewer", request: request))
+            own.withLock { $0 = viewer }
+        }
+
+        func send(_ packet: UnsafeRawBufferPointer, isControl: Bool, track: Int) -> Sent {
+            guard !isControl else { return .sent }
+            let bytes = Array(packet)
+            guard let read = RTPPacket(reading: bytes.span, map: map) else { return .notConnected }
+            state.withLock { state in
+                state.packets.append(
+                    Packet(
+                        sequence: read.sequence, timestamp: read.timestamp, isMarked: read.isMarked,
+                        payload: Array(bytes[read.payload])))
+                guard let capacity, let number = read.extensions.transportSequence else { return }
+                state.isFreeAt = max(state.isFreeAt, .now()) + .seconds(Double(bytes.count * 8) / capacity)
+                state.arrivals.record(number, at: state.isFreeAt)
+            }
+            return .sent
+        }
+
+        /// Tells when packets came, also those that are on their way yet.
+        func report() {
+            let bytes = state.withLock { state -> [UInt8] in
+                guard state.arrivals.claim() else { return [] }
+                var writer = RTCPWriter()
+                writer.arrivals(state.arrivals.report, from: 1, media: 5)
+                return writer.bytes
+            }
+            bytes.withUnsafeBytes { own.withLock { $0 }?.receive($0, at: .now()) }
+        }
+
+        var layer: ViewerLayer? { own.withLock { $0?.layer } }
+        var told: RTPSendSession.Feedback? { own.withLock { $0?.feedback } }
+        var packets: [Packet] { state.withLock { $0.packets } }
+        var pictures: Int { packets.count(where: \.isMarked) }
+
+        /// Numbers without a gap, and times that never go back.
+        func check() {
+            for (before, after) in zip(packets, packets.dropFirst()) {
+                #expect(after.sequence == before.sequence &+ 1)
+                #expect(Int32(bitPattern: after.timestamp &- before.timestamp) >= 0)
+            }
+        }
+    }
+
+    /// The payloads of a publisher's pictures, as a viewer gets them untouched.
+    private func payloads(_ bytes: [UInt8]) -> [[UInt8]] {
+        var all: [[UInt8]] = []
+        var payloads = MediaPayloads()
+        bytes.withUnsafeBytes { bytes in
+            payloads.forEach(of: MediaUnit(kind: .video, bytes: bytes, presentation: MediaTime(ticks: 0))) { head, body, _, _ in
+                all.append(Array(head) + Array(body))
+            }
+        }
+        return all
+    }
+
+    private func relay(
+        _ publisher: CallKeyframeTests.Publisher, to viewers: RTPViewers,
+        _ adjust: @escaping (inout RelayConfiguration) -> Void = { _ in }
+    ) throws -> SRTRelayTests.Running {
+        let running = try SRTRelayTests.Running(input: "rtp://127.0.0.1:0", output: "rtp://127.0.0.1:9") {
+            guard let url = try? StreamURL("rtp://127.0.0.1:9") else { return }
+            $0.inputCall = Source($0.input, over: publisher.inbox)
+            $0.outputCalls = [0: Sink(url, viewers: viewers)]
+            $0.settings.tier = .base
+            $0.settings.interpolate = 1
+            $0.settings.budget = .seconds(60)
+            $0.options.keepOutput = false
+            adjust(&$0)
+        }
+        wait { running.relay.channels.connection.receiversSoFar == viewers.viewers.count }
+        return running
+    }
+
+    private func wait(until isThere: () -> Bool) {
+        while !isThere() { (MonotonicTime.now() + .milliseconds(1)).sleep() }
+    }
+
+    /// Sends the publisher's pictures one by one until something is so, each when everybody has the one before.
+    /// - Returns: how many.
+    private func send(
+        _ publisher: CallKeyframeTests.Publisher, from first: Int, _ running: SRTRelayTests.Running, least: Int = 0,
+        until isDone: () -> Bool
+    ) throws -> Int {
+        let ledger = running.relay.channels.books.ledger
+        var number = first
+        while number < first + least || !isDone() {
+            try publisher.send(number % publisher.pictures.count)
+            number += 1
+            wait { ledger.books.originals == UInt64(number) && ledger.inFlight == 0 }
+            // The stages look at viewers ten times a second.
+            (MonotonicTime.now() + .milliseconds(5)).sleep()
+        }
+        return number
+    }
+
+    /// What a viewer has of the publisher's own pictures at the end of what it got, and how many pictures that are.
+    private func own(_ viewer: Viewer, _ publisher: CallKeyframeTests.Publisher, upTo end: Int) -> Int {
+        var left = viewer.packets[...]
+        var number = end
+        while number > 0 {
+            let wanted = payloads(publisher.pictures[(number - 1) % publisher.pictures.count].bytes)
+            guard left.suffix(wanted.count).map(\.payload) == wanted else { break }
+            left = left.dropLast(wanted.count)
+            number -= 1
+        }
+        return end - number
+    }
+
+    /// One asks for the publisher's own pictures and gets them to the byte, from a keyframe on. The other gets what the relay makes of
+    /// them, every picture.
+    @Test func twoViewersGetTwoLayers() throws {
+        let publisher = try CallKeyframeTests.Publisher(keyframeEvery: 10)
+        let viewers = RTPViewers(capacity: 2)
+        let (first, second) = (try Viewer(viewers), try Viewer(viewers, request: .sent))
+        let running = try relay(publisher, to: viewers)
+        var sent = try send(publisher, from: 0, running) { second.layer == .sent }
+        sent = try send(publisher, from: sent, running, least: 25) { true }
+        #expect(own(second, publisher, upTo: sent) >= 25 && own(first, publisher, upTo: sent) == 0)
+        #expect(first.pictures >= sent && first.layer == .enhanced)
+        let report = try #require(running.stop())
+        first.check()
+        second.check()
+        let units = try #require(report.outputs[0].units)
+        #expect(units.balance && units.sent == UInt64(first.pictures + second.pictures), "\(report.text)")
+        #expect(report.frames.dropped == 0 && report.frames.balance, "\(report.text)")
+        #expect(report.counters["pictures_to_viewers"] ?? 0 >= 25 && report.counters["viewers_to_sent"] == 1)
+    }
+
+    /// The only viewer's link carries the publisher's pictures alone: nothing is encoded any more.
+    @Test func aLinkThatCarriesNoMoreEndsTheEncode() throws {
+        let publisher = try CallKeyframeTests.Publisher(keyframeEvery: 10)
+        let viewers = RTPViewers(capacity: 1)
+        let viewer = try Viewer(viewers, capacity: 3_000_000)
+        let running = try relay(publisher, to: viewers) {
+            $0.settings.bitRateFloor = 8_000_000; $0.settings.bitRate = 9_000_000
+        }
+        let channels = running.relay.channels
+        var sent = try send(publisher, from: 0, running) {
+            viewer.report()
+            return channels.path.isBypassed
+        }
+        #expect(viewer.told?.capacity ?? 0 > 100_000 && viewer.told?.capacity ?? 0 < 8_000_000)
+        let before = channels.books.ledger.books.bypassed
+        sent = try send(publisher, from: sent, running, least: 15) { true }
+        #expect(channels.books.ledger.books.bypassed == before + 15 && own(viewer, publisher, upTo: sent) >= 15)
+        wait { viewer.layer == .sent }
+        let report = try #require(running.stop())
+        viewer.check()
+        #expect(report.frames.balance && report.frames.dropped == 0, "\(report.text)")
+    }
+
+    /// A mask is set while a viewer gets the publisher's own pictures: not one more leaves, and the viewer goes on with masked ones.
+    @Test func besideAMaskNobodyGetsThePublishersPictures() throws {
+        let publisher = try CallKeyframeTests.Publisher(keyframeEvery: 10)
+        let viewers = RTPViewers(capacity: 2)
+        let (first, second) = (try Viewer(viewers), try Viewer(viewers, request: .sent))
+        let running = try relay(publisher, to: viewers)
+        var sent = try send(publisher, from: 0, running, least: 12) { second.layer == .sent }
+        var settings = running.relay.settings
+        settings.steps.mask = PrivacyMask([.init(x: 25, y: 50, width: 50, height: 40, .fill(PrivacyMask.FillColor("white")!))])
+        _ = running.relay.change(settings)
+        let before = second.packets.count
+        let counted = running.relay.channels.books.counters[.picturesToViewers]
+        sent = try send(publisher, from: sent, running, least: 12) { second.layer == .enhanced }
+        #expect(running.relay.channels.books.counters[.picturesToViewers] == counted)
+        #expect(second.packets.count > before && first.layer == .enhanced)
+        // Both end with the same pictures.
+        let both = min(first.packets.count, second.packets.count - before)
+        #expect(first.packets.suffix(both).map(\.payload) == second.packets.suffix(both).map(\.payload))
+        let report = try #require(running.stop())
+        second.check()
+        #expect(report.frames.balance, "\(report.text)")
+    }
+}
