@@ -1,7 +1,9 @@
 import Bitstream
 import Codec
+import Endpoint
 import Foundation
 import Media
+import Schedule
 import Settings
 import TestStreams
 import TestSupport

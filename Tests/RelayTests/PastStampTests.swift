@@ -5,6 +5,7 @@ import Foundation
 import Measure
 import Media
 import Packets
+import Schedule
 import Settings
 import Synchronization
 import TestStreams

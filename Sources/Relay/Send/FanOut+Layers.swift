@@ -1,5 +1,6 @@
 import Media
 import Packets
+import Telemetry
 
 /// Viewers of calls who get another layer than the encoder's pictures (``LayerChoice``, ``LayerSwitch``).
 extension FanOut {

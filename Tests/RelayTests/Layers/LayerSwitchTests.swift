@@ -89,7 +89,7 @@ struct LayerSwitchTests {
     @Test func whoWaitsInVainGetsThePublishersAgain() {
         var layers = LayerSwitch()
         layers.want(.sent)
-        #expect(layers.takesSent(isKeyframe: true, at: Self.time(0)))
+        #expect(layers.takesSent(isKeyframe: true, at: Self.time(0)) == true)
         layers.want(.enhanced)
         #expect(layers.keyframeBehind(isEncoding: false, at: Self.at(1)) == nil)
         #expect(layers.keyframeBehind(isEncoding: true, at: Self.at(1)) == Self.time(0))
@@ -104,9 +104,9 @@ struct LayerSwitchTests {
         listener.want(.sound)
         for picture in 0..<5 {
             let isKeyframe = picture == 2
-            #expect(sent.takes(isKeyframe: isKeyframe, isSent: true, at: Self.time(picture)))
-            #expect(enhanced.takes(isKeyframe: isKeyframe, isSent: true, at: Self.time(picture)))
-            #expect(!listener.takes(isKeyframe: isKeyframe, isSent: true, at: Self.time(picture)))
+            #expect(sent.takes(isKeyframe: isKeyframe, isSent: true, at: Self.time(picture)) == true)
+            #expect(enhanced.takes(isKeyframe: isKeyframe, isSent: true, at: Self.time(picture)) == true)
+            #expect(listener.takes(isKeyframe: isKeyframe, isSent: true, at: Self.time(picture)) == false)
         }
         #expect(sent.present == .sent && enhanced.present == .enhanced)
     }

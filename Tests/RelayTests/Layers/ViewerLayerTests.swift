@@ -1,7 +1,9 @@
 import Container
 import Endpoint
 import Media
+import Schedule
 import Settings
+import Telemetry
 import TestStreams
 import Testing
 @testable import Packets
@@ -200,7 +202,7 @@ import Testing
         var sent = try send(publisher, from: 0, running, least: 12) { second.layer == .sent }
         var settings = running.relay.settings
         settings.steps.mask = PrivacyMask([.init(x: 25, y: 50, width: 50, height: 40, .fill(PrivacyMask.FillColor("white")!))])
-        _ = running.relay.change(settings)
+        running.relay.change(settings)
         let before = second.packets.count
         let counted = running.relay.channels.books.counters[.picturesToViewers]
         sent = try send(publisher, from: sent, running, least: 12) { second.layer == .enhanced }
