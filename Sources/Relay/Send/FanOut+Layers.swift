@@ -63,7 +63,7 @@ extension FanOut {
         } else if layer == .sent, needs.sent == nil {
             layer = .enhanced
         }
-        receivers[index].layers.want(layer)
+        if receivers[index].layers.want(layer) { receivers[index].keyframe.owe() }
         if receivers[index].layers.giveUp(at: now) { receivers[index].keyframe.owe() }
         if receivers[index].layers.awaitsSent || receivers[index].layers.present == .sent && receivers[index].keyframe.isOwed {
             sourceDemand.want(at: now)

@@ -26,11 +26,14 @@ struct LayerSwitch {
 
     init() {}
 
-    mutating func want(_ layer: ViewerLayer) {
-        guard layer != wanted else { return }
+    /// - Returns: whether the viewer needs a keyframe of the publisher: the way up was begun and is given up, and pictures were left out
+    ///   meanwhile.
+    @discardableResult mutating func want(_ layer: ViewerLayer) -> Bool {
+        guard layer != wanted else { return false }
         (wanted, last, waitsSince, asked) = (layer, nil, nil, nil)
         // Silence needs no keyframe.
         if layer == .sound { present = .sound }
+        return layer == .sent && present == .sent
     }
 
     /// Whether the encoder's keyframe is to be asked for, and behind which picture.

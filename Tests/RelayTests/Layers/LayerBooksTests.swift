@@ -44,7 +44,7 @@ struct LayerBooksTests {
         _ number: Int, isSent: Bool, isKeyframe: Bool, to outputs: inout FanOut, isOutput: Bool
     ) {
         let bytes: [UInt8] = [
-            0, 0, 0, 1, isKeyframe ? 0x65 : 0x41, isSent ? 1 : 0, UInt8(number >> 8), UInt8(number & 255), 0x80,
+            0, 0, 0, 1, isKeyframe ? 0x65 : 0x41, isSent ? 1 : 2, UInt8(number >> 8), UInt8(number & 255), 0x80,
         ]
         bytes.withUnsafeBytes { bytes in
             let media = MediaUnit(kind: .video, bytes: bytes, presentation: MediaTime(ticks: Int64(number) * 3_000))
