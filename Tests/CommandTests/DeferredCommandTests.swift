@@ -4,7 +4,6 @@ import Foundation
 import Measure
 import Media
 import TestStreams
-import TestSupport
 import Testing
 import WorkerProtocol
 
@@ -83,37 +82,6 @@ import WorkerProtocol
         let (size, number) = try read(folder)
         #expect(size == (kind == "same" ? Self.size : PictureSize(width: 640, height: 360)))
         #expect(number == UInt16(target))
-    }
-
-    /// Formats that a call or a file may have, in the sandbox: the picture that was meant is the most like what was made.
-    @Test(arguments: [("vp8.ivf", VideoCodec.vp8), ("vp9.ivf", .vp9), ("av1.ivf", .av1)])
-    func aFinalStillOfOtherFormats(name: String, codec: VideoCodec) throws {
-        let folder = try Scratch()
-        let coded = AV1Stream.units(ofIVF: try TestStream.golden(name))
-        let target = 9
-        var file = UnitFile(codec, target: Int64(target), hdrPeak: nil)
-        for (index, unit) in coded.enumerated() {
-            file.append(unit, id: Int64(index), presentation: MediaTime(ticks: Int64(index) * 3000), flags: [])
-        }
-        file.finish()
-        let outcome = try run(try write(file.bytes, ["scale": "1"], in: folder), folder, ["--lower"])
-        #expect(outcome.code == 0, "\(outcome.errors)")
-        let made = try lumas(of: folder.path("out.png"))
-        let shown = try lumas(of: try folder.write(try TestStream.golden(name), to: name))
-        try #require(made.count == 1 && shown.count > target)
-        let unlike = shown.map { picture in zip(picture, made[0]).reduce(0) { $0 + abs(Int($1.0) - Int($1.1)) } }
-        #expect(unlike.min() == unlike[target], "\(unlike)")
-    }
-
-    private func lumas(of path: String) throws -> [[UInt8]] {
-        let reader = try FileReader(path: path)
-        var lumas: [[UInt8]] = []
-        while let item = try reader.next() {
-            guard case .picture(let shown, _) = consume item else { continue }
-            let luma = shown.view.y
-            lumas.append((0..<shown.size.height).flatMap { y in (0..<shown.size.width).map { luma.row(y)[$0] } })
-        }
-        return lumas
     }
 
     /// By the network that is the default.

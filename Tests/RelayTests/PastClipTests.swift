@@ -12,6 +12,26 @@ import Transport
 
 /// Clips of what has gone out.
 @Suite(.timeLimit(.minutes(5))) struct PastClipTests {
+    /// A file in memory.
+    private final class Written: Sendable {
+        let bytes = Lock<[UInt8]>([])
+        /// Fails when it would become larger.
+        let room: Int
+
+        init(room: Int = .max) { self.room = room }
+
+        @Sendable func write(_ new: UnsafeRawBufferPointer, _ place: Int64) -> String? {
+            let new = Array(new)
+            return bytes.withLock { bytes in
+                let end = Int(place) + new.count
+                guard end <= room else { return "No space left on device" }
+                if bytes.count < end { bytes += [UInt8](repeating: 0, count: end - bytes.count) }
+                bytes.replaceSubrange(Int(place)..<end, with: new)
+                return nil
+            }
+        }
+    }
+
     private typealias Answers = BoundedQueue<Result<PastClip, PastFault>>
 
     /// A relay whose encoder stops before picture 45 of 60: a keyframe each 15 came in.
@@ -48,7 +68,7 @@ import Transport
             let sent = units.filter(\.isPicture)
             try #require(sent.count == 45 && units.count > 80)
             let answers = Answers(capacity: 4)
-            let (ts, mp4) = (WrittenFile(), WrittenFile())
+            let (ts, mp4) = (Written(), Written())
             for (container, file) in [(ClipContainer.ts, ts), (.mp4, mp4)] {
                 let late = relay.cutClip(from: sent[0].time, to: sent[30].time, as: container, write: file.write) {
                     _ = answers.push($0)
@@ -56,7 +76,7 @@ import Transport
                 #expect(late == .zero)
                 let clip = try #require(try answers.pop(until: .now() + .seconds(60))?.get())
                 #expect(clip.pictures == 31 && clip.length == sent[30].time - sent[0].time && clip.refused == 0)
-                #expect(clip.bytes == Int64(file.bytes.count))
+                #expect(clip.bytes == Int64(file.bytes.withLock { $0.count }))
             }
             halt.goOn()
             var bytes: [UInt8] = []
@@ -64,10 +84,10 @@ import Transport
                 _ = past.output.read(unit.number, into: &bytes)
                 return bytes
             }
-            let stream = ts.bytes
+            let stream = ts.bytes.withLock { $0 }
             #expect(TestStream.payloads(in: stream) == expected)
             #expect(TestStream.passed(in: stream).units.count >= 29)
-            let reader = try FileReader(path: try scratch.write(mp4.bytes, to: "clip.mp4"))
+            let reader = try FileReader(path: try scratch.write(mp4.bytes.withLock { $0 }, to: "clip.mp4"))
             var pictures = 0
             while let item = try reader.next() { if case .picture = consume item { pictures += 1 } }
             #expect(pictures == 31)
@@ -79,7 +99,7 @@ import Transport
         try withRelay { relay, _, past, halt in
             let came = past.input.withUnits { units in (0..<units.count).map { units[$0] } }
             try #require(came.count >= 45 && came[0].isEntry)
-            let (answers, file) = (Answers(capacity: 1), WrittenFile())
+            let (answers, file) = (Answers(capacity: 1), Written())
             relay.cutClip(from: came[0].time, to: came[30].time, as: .ts, ofInput: true, write: file.write) {
                 _ = answers.push($0)
             }
@@ -91,7 +111,7 @@ import Transport
                 return bytes
             }
             #expect(clip.pictures == expected.count && expected.count >= 31)
-            let stream = file.bytes
+            let stream = file.bytes.withLock { $0 }
             #expect(TestStream.payloads(in: stream) == expected)
             #expect(TestStream.passed(in: stream).units.count >= 29)
         }
@@ -102,12 +122,12 @@ import Transport
         try withRelay { relay, _, past, halt in
             let newest = past.output.withUnits { $0[$0.count - 1].time }
             let answers = Answers(capacity: 1)
-            let file = WrittenFile()
+            let file = Written()
             relay.cutClip(from: newest, to: .now() + .seconds(30), as: .ts, write: file.write) { _ = answers.push($0) }
             halt.goOn()
             // The stream ends meanwhile: the clip has all until then.
             let clip = try #require(try answers.pop(until: .now() + .seconds(60))?.get())
-            let pictures = TestStream.units(in: file.bytes)
+            let pictures = TestStream.units(in: file.bytes.withLock { $0 })
             #expect(clip.pictures == pictures.count && pictures.first?.isKeyframe == true && clip.pictures >= 15)
         }
     }
@@ -115,9 +135,7 @@ import Transport
     @Test func whatCannotBeCutIsAClearFault() throws {
         try withRelay { relay, _, past, halt in
             let answers = Answers(capacity: 8)
-            func fault(
-                _ from: MonotonicTime, _ to: MonotonicTime, _ file: WrittenFile = WrittenFile(), _ as: ClipContainer = .ts
-            )
+            func fault(_ from: MonotonicTime, _ to: MonotonicTime, _ file: Written = Written(), _ as: ClipContainer = .ts)
                 -> PastFault?
             {
                 relay.cutClip(from: from, to: to, as: `as`, write: file.write) { _ = answers.push($0) }
@@ -127,7 +145,7 @@ import Transport
             let now = MonotonicTime.now()
             // What begins later than asked says so.
             let oldest = past.output.withUnits { $0[0].time }
-            let late = relay.cutClip(from: oldest - .seconds(3), to: oldest, as: .ts, write: WrittenFile().write) {
+            let late = relay.cutClip(from: oldest - .seconds(3), to: oldest, as: .ts, write: Written().write) {
                 _ = answers.push($0)
             }
             #expect(late == .seconds(3) && (try? answers.pop(until: .now() + .seconds(60))?.get()) != nil)
@@ -136,14 +154,12 @@ import Transport
             #expect(fault(now - .seconds(3600), now - .seconds(3000))?.kind == .missing)
             // A full disk.
             for container in ClipContainer.allCases {
-                let full = fault(now - .seconds(600), now, WrittenFile(room: 2000), container)
+                let full = fault(now - .seconds(600), now, Written(room: 2000), container)
                 #expect(full?.description.contains("No space left") == true, "\(container): \(String(describing: full))")
             }
             // Clips that go on are as many as there may be; the next one is refused.
             for _ in 0..<ClipDesk.most {
-                relay.cutClip(from: now, to: .now() + .seconds(50), as: .ts, write: WrittenFile().write) {
-                    _ = answers.push($0)
-                }
+                relay.cutClip(from: now, to: .now() + .seconds(50), as: .ts, write: Written().write) { _ = answers.push($0) }
             }
             #expect(fault(now, .now() + .seconds(50))?.kind == .busy)
             halt.goOn()
@@ -155,7 +171,7 @@ import Transport
     @Test func aFragmentedFileThatBreaksOffPlays() throws {
         let stream = try TestStream.video(frames: 60)
         var rest = stream[...]
-        let file = WrittenFile(room: 150_000)
+        let file = Written(room: 150_000)
         _ = try? MovieCopy.run(
             isFragmented: true,
             reading: { target in
@@ -165,7 +181,7 @@ import Transport
                 return count
             }, writing: { file.write($0, $1) == nil })
         let scratch = try Scratch()
-        let whole = file.bytes
+        let whole = file.bytes.withLock { $0 }
         let reader = try FileReader(path: try scratch.write(Array(whole.prefix(whole.count * 2 / 3)), to: "cut.mp4"))
         var pictures = 0
         while let item = try? reader.next() { if case .picture = consume item { pictures += 1 } }

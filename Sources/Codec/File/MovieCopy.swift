@@ -13,6 +13,21 @@ import Media
     public typealias Writing = (UnsafeRawBufferPointer, _ place: Int64) -> Bool
 
     private static let place = "MP4 file"
+    private static let bufferSize: Int32 = 1 << 16
+
+    /// What libavformat's callbacks reach.
+    @safe private final class Ends {
+        let reading: Reading
+        let writing: Writing
+        var position: Int64 = 0
+        var size: Int64 = 0
+        var hasFailed = false
+
+        init(_ reading: @escaping Reading, _ writing: @escaping Writing) {
+            unsafe self.reading = unsafe reading
+            unsafe self.writing = unsafe writing
+        }
+    }
 
     /// How long a fragment gets where keyframes are further apart, in microseconds: what a crash costs at most.
     private static let longestFragment = "1000000"
@@ -25,27 +40,35 @@ import Media
         isFragmented: Bool, reading: @escaping Reading, writing: @escaping Writing
     ) throws(CodecError) -> Int {
         LibraryLog.capture()
-        let ends = unsafe CopyEnds(reading, writing, at: place)
-        let copy = Copy(ends)
+        let ends = unsafe Ends(reading, writing)
+        let copy = unsafe Copy(Unmanaged.passUnretained(ends).toOpaque())
         do throws(CodecError) {
-            try copy.openInput()
-            try copy.openOutput(isFragmented: isFragmented)
+            try copy.openInput(bufferSize)
+            try copy.openOutput(bufferSize, isFragmented: isFragmented)
             try copy.copyPackets()
         } catch {
-            if ends.hasFailed { throw ends.writeFailure }
+            if ends.hasFailed { throw writeFailure }
             throw error
         }
         // What was buffered may have failed last.
         copy.close()
-        if ends.hasFailed { throw ends.writeFailure }
-        return copy.refused
+        if ends.hasFailed { throw writeFailure }
+        return withExtendedLifetime(ends) { copy.refused }
+    }
+
+    private static var writeFailure: CodecError {
+        CodecError(
+            .writeFailed, operation: "write", message: "the file cannot be written", place: place,
+            advice: "check the space on the disk")
     }
 
     /// libavformat's contexts, freed with this value.
     @safe private final class Copy {
-        private let ends: CopyEnds
+        private let ends: UnsafeMutableRawPointer
         private var input: UnsafeMutablePointer<AVFormatContext>?
         private var output: UnsafeMutablePointer<AVFormatContext>?
+        private var source: UnsafeMutablePointer<AVIOContext>?
+        private var sink: UnsafeMutablePointer<AVIOContext>?
         /// The output's stream for each of the input's; nil for what is left out.
         private var streams: [Int32?] = []
         /// By the input's streams, where they need one.
@@ -55,20 +78,47 @@ import Media
         /// Units that were left out and should not have been.
         private(set) var refused = 0
 
-        init(_ ends: CopyEnds) { self.ends = ends }
+        init(_ ends: UnsafeMutableRawPointer) { unsafe self.ends = ends }
 
         deinit { close() }
 
         func close() {
+            if unsafe sink != nil { unsafe avio_flush(sink) }
             unsafe avformat_close_input(&input)
             unsafe avformat_free_context(output)
             unsafe output = nil
-            ends.close()
+            unsafe Self.free(&source)
+            unsafe Self.free(&sink)
         }
 
-        func openInput() throws(CodecError) { unsafe try ends.openInput(&input) }
+        private static func free(_ context: inout UnsafeMutablePointer<AVIOContext>?) {
+            guard unsafe context != nil else { return }
+            unsafe av_freep(&context!.pointee.buffer)
+            unsafe avio_context_free(&context)
+        }
 
-        func openOutput(isFragmented: Bool) throws(CodecError) {
+        func openInput(_ bufferSize: Int32) throws(CodecError) {
+            let buffer = unsafe av_malloc(Int(bufferSize))?.assumingMemoryBound(to: UInt8.self)
+            unsafe source = avio_alloc_context(
+                try check(buffer, "av_malloc", at: place), bufferSize, 0, ends,
+                { opaque, bytes, count in
+                    let ends = unsafe Unmanaged<Ends>.fromOpaque(opaque!).takeUnretainedValue()
+                    let filled = unsafe ends.reading(UnsafeMutableRawBufferPointer(start: bytes, count: Int(count)))
+                    return filled > 0 ? Int32(filled) : burnish_averror_eof
+                }, nil, nil)
+            let context = unsafe try check(avformat_alloc_context(), "avformat_alloc_context", at: place)
+            unsafe context.pointee.pb = source
+            unsafe context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
+            // No longer than it takes to see the first frame of each stream: live ends wait for it.
+            unsafe context.pointee.max_analyze_duration = 1_000_000
+            unsafe input = context
+            unsafe try check(
+                avformat_open_input(&input, nil, av_find_input_format("mpegts"), nil), "avformat_open_input", at: place,
+                .invalidData)
+            unsafe try check(avformat_find_stream_info(input, nil), "avformat_find_stream_info", at: place, .invalidData)
+        }
+
+        func openOutput(_ bufferSize: Int32, isFragmented: Bool) throws(CodecError) {
             self.isFragmented = isFragmented
             unsafe try check(
                 avformat_alloc_output_context2(&output, nil, "mp4", nil), "avformat_alloc_output_context2", at: place,
@@ -104,7 +154,32 @@ import Media
                     .noVideo, operation: "MovieCopy", message: "there is no video that MP4 holds", place: place,
                     advice: "ask for a transport stream (.ts)")
             }
-            unsafe try ends.openOutput(to)
+            let buffer = unsafe av_malloc(Int(bufferSize))?.assumingMemoryBound(to: UInt8.self)
+            unsafe sink = avio_alloc_context(
+                try check(buffer, "av_malloc", at: place), bufferSize, 1, ends, nil,
+                { opaque, bytes, count in
+                    let ends = unsafe Unmanaged<Ends>.fromOpaque(opaque!).takeUnretainedValue()
+                    guard unsafe ends.writing(UnsafeRawBufferPointer(start: bytes, count: Int(count)), ends.position) else {
+                        ends.hasFailed = true
+                        return burnish_averror_eof
+                    }
+                    ends.position += Int64(count)
+                    ends.size = max(ends.size, ends.position)
+                    return count
+                },
+                { opaque, offset, whence in
+                    let ends = unsafe Unmanaged<Ends>.fromOpaque(opaque!).takeUnretainedValue()
+                    switch whence & ~Int32(AVSEEK_FORCE) {
+                    case SEEK_SET: ends.position = offset
+                    case SEEK_CUR: ends.position += offset
+                    case SEEK_END: ends.position = ends.size + offset
+                    case Int32(AVSEEK_SIZE): return ends.size
+                    default: return -1
+                    }
+                    return ends.position
+                })
+            unsafe to.pointee.pb = sink
+            unsafe to.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
             var options: OpaquePointer?
             defer { unsafe av_dict_free(&options) }
             if isFragmented {

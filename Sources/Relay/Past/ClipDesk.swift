@@ -27,7 +27,7 @@ final class ClipDesk: Sendable {
         /// By the machine's clock.
         let from, to: MonotonicTime
         let container: ClipContainer
-        /// Of what came in, with what went out beside it: as a transport stream, or as Matroska where that does not carry the pictures.
+        /// Of what came in, as a transport stream, with what went out beside it.
         let isOfInput: Bool
         let write: Writing
         let answer: Answer
@@ -48,8 +48,6 @@ final class ClipDesk: Sendable {
     static let longestFuture = Nanoseconds.seconds(60)
     /// How often a clip looks for what has gone out since.
     private static let pollInterval = Nanoseconds.milliseconds(20)
-    /// So many bytes of pictures may wait for the sound beside them.
-    private static let mostApart = 64 << 20
     /// How long after its end a clip waits for a picture behind it.
     private static let timeout = Nanoseconds.seconds(1)
 
@@ -128,26 +126,29 @@ final class ClipDesk: Sendable {
             (.now() + Self.pollInterval).sleep()
         }
         guard let start = PastReader.start(of: request.from, in: ring) else { throw .gone }
-        let reader: any ClipReader = request.isOfInput ? InputReader(past, from: start) : PastReader(ring, from: start)
+        let reader: any ClipReader
+        if request.isOfInput {
+            let input = InputReader(past, from: start)
+            if let fault = input.fault { throw fault }
+            reader = input
+        } else {
+            reader = PastReader(ring, from: start)
+        }
         var source = ClipSource(reader, until: request.to) { [self] in isClosed }
         let file = unsafe ClipFile(request.write)
         var refused = 0
-        do throws(CodecError) {
-            if let apart = reader.apart {
-                refused = unsafe try MatroskaCopy.run(
-                    apart.codec, reading: apart.hasSound ? { unsafe source.fill($0) } : nil,
-                    pictures: { apart.hasSound ? source.reader.apart?.take() : source.nextPicture() },
-                    writing: { unsafe file.write($0, at: $1) })
-            } else if request.container == .mp4 {
+        switch request.container {
+        case .ts:
+            while let bytes = source.next() {
+                guard unsafe bytes.withUnsafeBytes({ unsafe file.append($0) }) else { break }
+            }
+        case .mp4:
+            do throws(CodecError) {
                 refused = unsafe try MovieCopy.run(
                     isFragmented: false, reading: { unsafe source.fill($0) }, writing: { unsafe file.write($0, at: $1) })
-            } else {
-                while let bytes = source.next() {
-                    guard unsafe bytes.withUnsafeBytes({ unsafe file.append($0) }) else { break }
-                }
+            } catch {
+                if file.fault == nil { throw source.fault ?? PastFault(.conflict, "\(error)") }
             }
-        } catch {
-            if file.fault == nil { throw source.fault ?? PastFault(.conflict, "\(error)") }
         }
         if let fault = file.fault { throw PastFault(.conflict, "the clip cannot be written: \(fault)") }
         if let fault = source.fault { throw fault }
@@ -170,18 +171,12 @@ final class ClipDesk: Sendable {
             (self.reader, self.end, self.isEnded) = (reader, end, isEnded)
         }
 
-        /// The next bytes; nil at the end. Empty only where a picture has come apart from them.
+        /// The next bytes; nil at the end.
         mutating func next() -> [UInt8]? {
             buffer.removeAll(keepingCapacity: true)
             while buffer.count < 1 << 16 {
                 switch reader.step(into: &buffer, isBehindEnd: { [end] in $0.time > end }) {
-                case .wrote:
-                    guard let apart = reader.apart, apart.byteCount > 0 else { break }
-                    if !apart.hasSound { return buffer }
-                    if apart.byteCount > ClipDesk.mostApart {
-                        fault = PastFault(.conflict, "no sound comes with the pictures: ask for a shorter clip")
-                        return nil
-                    }
+                case .wrote: break
                 case .gone:
                     fault = .gone
                     return nil
@@ -193,14 +188,6 @@ final class ClipDesk: Sendable {
                 }
             }
             return buffer
-        }
-
-        /// The next picture of those that come apart, where nothing else comes; nil at the end.
-        mutating func nextPicture() -> SeparatePicture? {
-            repeat {
-                if let picture = reader.apart?.take() { return picture }
-            } while next() != nil
-            return reader.apart?.take()
         }
 
         /// - Returns: how many bytes have been filled; 0 at the end.

@@ -1,5 +1,4 @@
 import Bitstream
-import Codec
 import Container
 import Media
 
@@ -11,51 +10,11 @@ protocol ClipReader {
     var pictures: Int { get }
     /// The first picture's and the newest picture's.
     var times: (first: MonotonicTime, last: MonotonicTime)? { get }
-    /// Pictures of a format that a transport stream does not carry, which come apart from it; nil where all is in the stream.
-    var apart: PicturesApart? { get set }
 }
 
-/// Pictures that come apart from a transport stream.
-struct PicturesApart {
-    let codec: VideoCodec
-    /// The stream has something beside them.
-    let hasSound: Bool
-    private var waiting: [SeparatePicture] = []
-    private var given = 0
-    /// So many bytes wait to be taken.
-    private(set) var byteCount = 0
-
-    init(_ codec: VideoCodec, hasSound: Bool) { (self.codec, self.hasSound) = (codec, hasSound) }
-
-    mutating func add(_ picture: SeparatePicture) {
-        waiting.append(picture)
-        byteCount += picture.bytes.count
-    }
-
-    /// The oldest.
-    mutating func take() -> SeparatePicture? {
-        guard given < waiting.count else {
-            waiting.removeAll(keepingCapacity: true)
-            given = 0
-            return nil
-        }
-        defer { given += 1 }
-        byteCount -= waiting[given].bytes.count
-        let picture = waiting[given]
-        waiting[given].bytes = []
-        return picture
-    }
-}
-
-extension PastReader: ClipReader {
-    var apart: PicturesApart? {
-        get { nil }
-        set {}
-    }
-}
+extension PastReader: ClipReader {}
 
 /// Reads what came in from an entry point on, with what went out beside it, such as sound, as a transport stream that begins there.
-/// Pictures that such a stream does not carry come apart from it.
 ///
 /// Confined to one thread.
 struct InputReader: ClipReader {
@@ -70,7 +29,6 @@ struct InputReader: ClipReader {
     private(set) var pictures = 0
     private var newest: MediaTime?
     private var hasReachedEnd = false
-    var apart: PicturesApart?
 
     /// - Parameter number: of an entry point of what came in.
     init(_ past: Past, from number: UInt64) {
@@ -79,11 +37,10 @@ struct InputReader: ClipReader {
         next = number
         codec = first?.codec
         nextBeside = past.output.withUnits { $0.count > 0 ? $0[0].number : 0 }
-        guard let codec else { return }
+        guard let video = codec?.layout else { return }
         // That of what goes out, with the format of what came in.
         var layout = past.output.newestLayout ?? TransportStreamLayout()
-        layout.video = codec.layout
-        if layout.video == nil { apart = PicturesApart(codec, hasSound: !layout.passedStreams.isEmpty) }
+        layout.video = video
         muxer = try? TransportStreamMuxer(layout, continuing: nil)
         // What went out before the first picture is not meant.
         while let first, let unit = past.output.read(nextBeside, into: &beside), unit.presentation < first.presentation {
@@ -91,13 +48,19 @@ struct InputReader: ClipReader {
         }
     }
 
+    /// Why a clip cannot be made of the pictures; nil where it can.
+    var fault: PastFault? {
+        muxer == nil
+            ? PastFault(.conflict, "\(codec?.name ?? "what came in") cannot be kept for a better clip: ask for sent") : nil
+    }
+
     mutating func step(into bytes: inout [UInt8], isBehindEnd: (PastUnit) -> Bool) -> PastReader.Step {
-        guard muxer != nil || apart?.hasSound == false else { return .gone }
+        guard let muxer else { return .gone }
         // What goes beside a picture leaves after it came: so it is looked for first.
         if let newest, let read = past.output.read(nextBeside, into: &beside) {
             if read.isPicture || read.presentation <= newest {
                 nextBeside += 1
-                if !read.isPicture { write(read, &bytes) }
+                if !read.isPicture { write(read, muxer, &bytes) }
                 return .wrote
             }
             if hasReachedEnd { return .reachedEnd }
@@ -111,14 +74,10 @@ struct InputReader: ClipReader {
             return .wrote
         }
         next += 1
-        if apart != nil {
-            apart?.add(SeparatePicture(unit, at: read.presentation, isKeyframe: read.isEntry))
-        } else {
-            unsafe unit.withUnsafeBytes { all in
-                unsafe muxer?.writeVideo(
-                    all, presentationTime: read.presentation, decodeTime: read.decode, isKeyframe: read.isEntry
-                ) { unsafe bytes.append(contentsOf: $0) }
-            }
+        unsafe unit.withUnsafeBytes { all in
+            unsafe muxer.writeVideo(
+                all, presentationTime: read.presentation, decodeTime: read.decode, isKeyframe: read.isEntry
+            ) { unsafe bytes.append(contentsOf: $0) }
         }
         pictures += 1
         newest = max(newest ?? read.presentation, read.presentation)
@@ -126,8 +85,8 @@ struct InputReader: ClipReader {
         return .wrote
     }
 
-    private func write(_ read: PastUnit, _ bytes: inout [UInt8]) {
-        guard let muxer, let stream = read.stream, Int(stream) < muxer.layout.passedStreams.count else { return }
+    private func write(_ read: PastUnit, _ muxer: TransportStreamMuxer, _ bytes: inout [UInt8]) {
+        guard let stream = read.stream, Int(stream) < muxer.layout.passedStreams.count else { return }
         unsafe beside.withUnsafeBytes { all in
             let head = unsafe UnsafeRawBufferPointer(rebasing: all[..<read.headCount])
             let body = unsafe UnsafeRawBufferPointer(rebasing: all[read.headCount...])
@@ -140,7 +99,7 @@ struct InputReader: ClipReader {
 }
 
 extension VideoCodec {
-    /// How a transport stream describes it; nil where libavformat reads none with it.
+    /// How a transport stream describes it; nil where none can carry it as it is kept.
     fileprivate var layout: TransportStreamLayout.Video? {
         switch self {
         case .h264: .h264
