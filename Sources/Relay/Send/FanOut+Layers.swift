@@ -82,6 +82,13 @@ extension FanOut {
         return isChosen
     }
 
+    /// One of the publisher's own pictures must not go out. Nobody can use those up to the next keyframe.
+    mutating func sentIsLeftOut() {
+        for index in receivers.indices where receivers[index].takesMedia && receivers[index].layers.present == .sent {
+            receivers[index].keyframe.owe()
+        }
+    }
+
     /// Sends one of the publisher's own pictures to the viewers who get those beside the encoder's.
     /// - Returns: how many it was sent to, in part or whole.
     mutating func sendSent(isKeyframe: Bool, stamp: MonotonicTime, _ media: MediaUnit) -> Int {

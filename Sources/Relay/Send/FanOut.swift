@@ -185,7 +185,7 @@ struct FanOut: ~Copyable {
     ///   - media: the unit for receivers without a multiplex; nil where they have no use for it.
     ///   - write: emits the unit's messages. It is not called where nobody can use them.
     mutating func sendVideo(
-        isKeyframe: Bool, isSent: Bool = false, stamp: MonotonicTime, media: MediaUnit? = nil,
+        isKeyframe: Bool, isSent: Bool = false, stamp: MonotonicTime, media: MediaUnit? = nil, at now: MonotonicTime = .now(),
         write: ((UnsafeRawBufferPointer) -> Void) -> Void
     ) -> Outcome {
         for index in receivers.indices {
@@ -195,7 +195,7 @@ struct FanOut: ~Copyable {
                     || receivers[index].layers.takes(isKeyframe: isKeyframe, isSent: isSent, at: media?.presentation))
         }
         if !isSent, let media {
-            lastEncoded = .now()
+            lastEncoded = now
             _ = unsafe encodedRate.observe(bytes: media.bytes.count, at: media.presentation)
         }
         func isMeant(_ receiver: Receiver) -> Bool {

@@ -162,10 +162,9 @@ final class SendStage: EncodedOutput, PassedOutput {
 
     func sendToViewers(_ bytes: RawSpan, _ unit: CodedUnit, source: MonotonicTime) {
         let mask = settings.maskNumber
-        guard !settings.holdsBypass else { return }
         state.withLock { state in
             // A mask that was set meanwhile has another number.
-            guard mask >= settings.maskNumber else { return }
+            guard !settings.holdsBypass, mask >= settings.maskNumber else { return state.outputs.sentIsLeftOut() }
             let count = unsafe bytes.withUnsafeBytes { bytes in
                 let media = unsafe MediaUnit(
                     kind: .video, bytes: bytes, presentation: unit.presentation,

@@ -41,7 +41,7 @@ struct LayerBooksTests {
     }
 
     private static func send(
-        _ number: Int, isSent: Bool, isKeyframe: Bool, to outputs: inout FanOut, isOutput: Bool
+        _ number: Int, isSent: Bool, isKeyframe: Bool, to outputs: inout FanOut, isOutput: Bool, at now: MonotonicTime
     ) {
         let bytes: [UInt8] = [
             0, 0, 0, 1, isKeyframe ? 0x65 : 0x41, isSent ? 1 : 2, UInt8(number >> 8), UInt8(number & 255), 0x80,
@@ -50,9 +50,9 @@ struct LayerBooksTests {
             let media = MediaUnit(kind: .video, bytes: bytes, presentation: MediaTime(ticks: Int64(number) * 3_000))
             if isOutput {
                 outputs.countOffered()
-                _ = outputs.sendVideo(isKeyframe: isKeyframe, isSent: isSent, stamp: .now(), media: media) { _ in }
+                _ = outputs.sendVideo(isKeyframe: isKeyframe, isSent: isSent, stamp: now, media: media, at: now) { _ in }
             } else {
-                _ = outputs.sendSent(isKeyframe: isKeyframe, stamp: .now(), media)
+                _ = outputs.sendSent(isKeyframe: isKeyframe, stamp: now, media)
             }
         }
     }
@@ -87,16 +87,20 @@ struct LayerBooksTests {
             if let time = outputs.claimKeyframeBehind(at: now) { behind = time }
             if outputs.claimKeyframe(at: now) { encoderIsAsked = true }
             if isBypassed {
-                Self.send(number, isSent: true, isKeyframe: isSourceKeyframe, to: &outputs, isOutput: true)
+                Self.send(number, isSent: true, isKeyframe: isSourceKeyframe, to: &outputs, isOutput: true, at: now)
                 continue
             }
             // The encoder's come two pictures later.
-            if input != nil { Self.send(number, isSent: true, isKeyframe: isSourceKeyframe, to: &outputs, isOutput: false) }
+            if input != nil {
+                Self.send(number, isSent: true, isKeyframe: isSourceKeyframe, to: &outputs, isOutput: false, at: now)
+            } else {
+                outputs.sentIsLeftOut()
+            }
             let time = MediaTime(ticks: Int64(number - 2) * 3_000)
             let isForced = behind.map { time > $0 } ?? false
             if isForced { behind = nil }
             guard number >= 2 else { continue }
-            Self.send(number - 2, isSent: false, isKeyframe: isForced || encoderIsAsked, to: &outputs, isOutput: true)
+            Self.send(number - 2, isSent: false, isKeyframe: isForced || encoderIsAsked, to: &outputs, isOutput: true, at: now)
             encoderIsAsked = false
         }
         let books = outputs.books[0]
