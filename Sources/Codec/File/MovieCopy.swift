@@ -31,6 +31,8 @@ import Media
 
     /// How long a fragment gets where keyframes are further apart, in microseconds: what a crash costs at most.
     private static let longestFragment = "1000000"
+    /// So many units are kept before the first picture.
+    private static let mostEarly = 1024
 
     /// - Parameter isFragmented: the file can be played up to where it ends, however that comes. Then it also has the sound that comes
     ///   with the first keyframe and is heard before it.
@@ -75,6 +77,10 @@ import Media
         private var filters: [Int: HeaderFilter] = [:]
         private var video: Int?
         private var isFragmented = false
+        /// The first keyframe's decoding time, in the input's ticks of 90 kHz.
+        private var start: Int64?
+        /// What is written as soon as the first keyframe is known, each with its stream of the input.
+        private var early: [(packet: UnsafeMutablePointer<AVPacket>, stream: Int)] = unsafe []
         /// Units that were left out and should not have been.
         private(set) var refused = 0
 
@@ -83,6 +89,7 @@ import Media
         deinit { close() }
 
         func close() {
+            freeEarly()
             if unsafe sink != nil { unsafe avio_flush(sink) }
             unsafe avformat_close_input(&input)
             unsafe avformat_free_context(output)
@@ -203,13 +210,10 @@ import Media
         }
 
         func copyPackets() throws(CodecError) {
-            let (from, to) = unsafe (input!, output!)
             var packet = unsafe av_packet_alloc()
             defer { unsafe av_packet_free(&packet) }
             let coded = unsafe try check(packet, "av_packet_alloc", at: place)
-            // The first keyframe's decoding time, in the input's ticks of 90 kHz.
-            var start: Int64?
-            while unsafe av_read_frame(from, coded) >= 0 {
+            while unsafe av_read_frame(input, coded) >= 0 {
                 defer { unsafe av_packet_unref(coded) }
                 let index = unsafe Int(coded.pointee.stream_index)
                 guard streams.indices.contains(index) else {
@@ -217,36 +221,80 @@ import Media
                     continue
                 }
                 guard let stream = streams[index] else { continue }
-                let stamp = unsafe coded.pointee.dts != burnish_nopts ? coded.pointee.dts : coded.pointee.pts
-                guard stamp != burnish_nopts, unsafe coded.pointee.pts != burnish_nopts else {
-                    refused += 1
-                    continue
-                }
                 if start == nil {
-                    guard index == video, unsafe coded.pointee.flags & AV_PKT_FLAG_KEY != 0 else { continue }
-                    start = stamp
-                }
-                guard let start, isFragmented || stamp >= start else { continue }
-                if let filter = filters[index], unsafe !filter.apply(to: coded) {
-                    refused += 1
-                    continue
-                }
-                unsafe coded.pointee.pts -= start
-                unsafe coded.pointee.dts = stamp - start
-                unsafe coded.pointee.stream_index = stream
-                unsafe coded.pointee.pos = -1
-                unsafe av_packet_rescale_ts(
-                    coded, from.pointee.streams[index]!.pointee.time_base, to.pointee.streams[Int(stream)]!.pointee.time_base)
-                // A unit that cannot be written, such as one whose time goes back, is left out. A full disk ends it.
-                let code = unsafe av_interleaved_write_frame(to, coded)
-                if code < 0 {
-                    if unsafe to.pointee.pb.pointee.error < 0 {
-                        try check(code, "av_interleaved_write_frame", at: place, .writeFailed)
+                    guard index == video, unsafe coded.pointee.flags & AV_PKT_FLAG_KEY != 0 else {
+                        if index != video { unsafe try hold(coded) }
+                        continue
                     }
-                    refused += 1
+                    start = unsafe stamp(coded)
+                    guard start != nil else {
+                        refused += 1
+                        continue
+                    }
+                    for unsafe(held, source) in unsafe early { unsafe try write(held, from: source, to: streams[source]!) }
+                    freeEarly()
                 }
+                unsafe try write(coded, from: index, to: stream)
             }
-            unsafe try check(av_write_trailer(to), "av_write_trailer", at: place, .writeFailed)
+            refused += unsafe early.count
+            unsafe try check(av_write_trailer(output), "av_write_trailer", at: place, .writeFailed)
+        }
+
+        /// Keeps what libavformat gives before the first picture. Such a unit comes after it in the stream: where a picture ends is only
+        /// known when the next one begins.
+        private func hold(_ coded: UnsafeMutablePointer<AVPacket>) throws(CodecError) {
+            guard unsafe early.count < MovieCopy.mostEarly else {
+                refused += 1
+                return
+            }
+            let held = unsafe try check(av_packet_alloc(), "av_packet_alloc", at: place)
+            unsafe av_packet_move_ref(held, coded)
+            unsafe early.append((held, Int(held.pointee.stream_index)))
+        }
+
+        private func freeEarly() {
+            for unsafe(packet, _) in unsafe early {
+                var packet: UnsafeMutablePointer<AVPacket>? = unsafe packet
+                unsafe av_packet_free(&packet)
+            }
+            unsafe early = []
+        }
+
+        private func stamp(_ coded: UnsafeMutablePointer<AVPacket>) -> Int64? {
+            let stamp = unsafe coded.pointee.dts != burnish_nopts ? coded.pointee.dts : coded.pointee.pts
+            return unsafe stamp != burnish_nopts && coded.pointee.pts != burnish_nopts ? stamp : nil
+        }
+
+        /// - Parameters:
+        ///   - index: its stream of the input.
+        ///   - stream: its stream of the output.
+        private func write(
+            _ coded: UnsafeMutablePointer<AVPacket>, from index: Int, to stream: Int32
+        ) throws(CodecError) {
+            guard let stamp = unsafe stamp(coded), let start else {
+                refused += 1
+                return
+            }
+            guard isFragmented || stamp >= start else { return }
+            if let filter = filters[index], unsafe !filter.apply(to: coded) {
+                refused += 1
+                return
+            }
+            let (from, to) = unsafe (input!, output!)
+            unsafe coded.pointee.pts -= start
+            unsafe coded.pointee.dts = stamp - start
+            unsafe coded.pointee.stream_index = stream
+            unsafe coded.pointee.pos = -1
+            unsafe av_packet_rescale_ts(
+                coded, from.pointee.streams[index]!.pointee.time_base, to.pointee.streams[Int(stream)]!.pointee.time_base)
+            // A unit that cannot be written, such as one whose time goes back, is left out. A full disk ends it.
+            let code = unsafe av_interleaved_write_frame(to, coded)
+            if code < 0 {
+                if unsafe to.pointee.pb.pointee.error < 0 {
+                    try check(code, "av_interleaved_write_frame", at: place, .writeFailed)
+                }
+                refused += 1
+            }
         }
     }
 }
