@@ -66,8 +66,8 @@ static void add(motions *m, burnish_motion_vector v, burnish_motion_vector bend,
 /// Collects the motions of the cells at a block's corners, the cells' own ones first.
 static void collect(motions *m, const burnish_motion_cell *const *corners, const burnish_motion_synthesis *s) {
     static const burnish_motion_vector none = {0, 0};
-    // A quarter of this plane's samples for own motions, and a sample for others, which count less.
-    const int alike = s->shift > 0 ? 16 >> s->shift : 16, roughly = 4 * alike;
+    // Others count less.
+    const int alike = s->alike * (s->shift > 0 ? 16 >> s->shift : 16), roughly = 4 * alike;
     m->count = 0;
     for (int k = 0; k < 4; k++)
         add(m, corners[k]->vector, corners[k]->bend, alike, k,

@@ -219,12 +219,13 @@ extension Kernels {
     ///   - phase: where between both planes the vectors are read, in 1/256.
     ///   - taps: see ``BlendTaps``.
     ///   - withOthers: whether the cells' other motions count, too.
+    ///   - alike: motions that are less apart count as one, in quarters of this plane's samples.
     ///   - second: where to write what the second plane says alone; then `output` is what the first says alone, and the taps are
     ///     those that ``BlendTaps/fillForEach()`` makes.
     @unsafe public func synthesise(
         _ planes: MotionPair, into output: MutablePlaneView, cells: UnsafePointer<MotionCell>, columns: Int, rows: Int,
-        cellSize: Int, shift: Int, phase: Int, taps: BlendTaps, withOthers: Bool, blockRows: Range<Int>,
-        second: MutablePlaneView? = nil
+        cellSize: Int, shift: Int, phase: Int, taps: BlendTaps, withOthers: Bool, alike: Int = 1,
+        blockRows: Range<Int>, second: MutablePlaneView? = nil
     ) {
         precondition([2, 4, 8, 16, 32].contains(cellSize), "there are no windows for cells of \(cellSize) samples")
         var motion = table.motion
@@ -235,7 +236,7 @@ extension Kernels {
                 rows: Int32(rows),
                 cells: UnsafeRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self),
                 size: Int32(cellSize), shift: Int32(shift), phase: Int32(phase), taps: taps.table,
-                others: withOthers ? 1 : 0)
+                others: withOthers ? 1 : 0, alike: Int32(alike))
             unsafe burnish_motion_synthesise_rows(
                 &synthesis, Int32(blockRows.lowerBound), Int32(blockRows.upperBound))
         }

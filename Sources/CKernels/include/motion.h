@@ -234,6 +234,8 @@ typedef struct {
     const burnish_motion_taps *taps;
     /// Whether the cells' other motions count, too.
     int others;
+    /// Motions of the cells around a block that are less apart than this count as one, in quarters of this plane's samples.
+    int alike;
 } burnish_motion_synthesis;
 
 /// Writes rows first ..< last of blocks. Block row r begins at sample row (r - 1/2) · size. There are rows + 1 of them.

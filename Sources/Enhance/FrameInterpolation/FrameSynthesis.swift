@@ -106,15 +106,16 @@ final class FrameSynthesis {
     ///   - phase: where between the pair vectors are read, in 1/256.
     ///   - weight: the share of the second picture, in 1/256.
     ///   - nearer: the picture that rows are copied from.
+    ///   - isPart: the picture becomes a part of a mean. It is made of fewer motions, which nobody sees there: in half of the time.
     @unsafe func synthesise(
         _ layer: MotionLayer, _ pair: Pair, phase: Int, weight: Int, into target: MutablePictureView,
-        until stop: MonotonicTime?, nearer: InterpolationPicture
+        until stop: MonotonicTime?, nearer: InterpolationPicture, isPart: Bool = false
     ) {
         taps.fill(weight: weight)
         workers.run(SmoothStep(kernels: kernels, layer: layer), pieces: layer.rows, order: .ownPartFirst)
         let step = unsafe SynthesiseStep(
-            kernels: kernels, pair: pair, layer: layer, phase: phase, taps: taps, target: target, stop: stop,
-            nearer: nearer)
+            kernels: kernels, pair: pair, layer: layer, phase: phase, taps: taps, isPart: isPart, target: target,
+            stop: stop, nearer: nearer)
         workers.run(step, pieces: 2 * layer.blockRows, order: .ownPartFirst)
     }
 

@@ -77,6 +77,7 @@ struct SmoothStep: PiecewiseWork {
     let layer: MotionLayer
     let phase: Int
     let taps: BlendTaps
+    let isPart: Bool
     let target: MutablePictureView
     let stop: MonotonicTime?
     let nearer: InterpolationPicture
@@ -100,8 +101,8 @@ struct SmoothStep: PiecewiseWork {
         unsafe kernels.synthesise(
             MotionPair(pair.before.plane(plane).view, pair.after.plane(plane).view), into: output, cells: layer.cells,
             columns: layer.columns, rows: layer.rows, cellSize: layer.cellSize(plane: plane),
-            shift: plane == 0 ? layer.shift : layer.shift - 1, phase: phase, taps: taps, withOthers: plane == 0,
-            blockRows: blockRow..<blockRow + 1)
+            shift: plane == 0 ? layer.shift : layer.shift - 1, phase: phase, taps: taps, withOthers: plane == 0 && !isPart,
+            alike: isPart ? 4 : 1, blockRows: blockRow..<blockRow + 1)
     }
 }
 

@@ -183,7 +183,8 @@ public final class MotionBlur {
                 unsafe synthesis.decide(layer, pair, motion(layer.level, age: age, isAlone: false), phase: phase)
             }
             unsafe synthesis.synthesise(
-                layer, pair, phase: phase, weight: phase, into: shutter.draft.mutableView, until: nil, nearer: pair.before)
+                layer, pair, phase: phase, weight: phase, into: shutter.draft.mutableView, until: nil, nearer: pair.before,
+                isPart: samples > 1)
             shutter.addDraft(weight: sample == samples ? weights.last : weights.between)
         }
     }
