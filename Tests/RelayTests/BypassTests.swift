@@ -238,7 +238,7 @@ import Transport
     @Test func insaneDecodeTimesAreBounded() {
         let (stamp, mapped) = (MediaTime(ticks: 900_000), MediaTime(ticks: 5_000_000))
         let hours = 6 * 3600 * MediaTime.ticksPerSecond
-        func decode(_ time: MediaTime?) -> MediaTime { IngestStage.decode(time, presentation: stamp, mapped: mapped) }
+        func decode(_ time: MediaTime?) -> MediaTime { DecodingOrder.decode(time, presentation: stamp, mapped: mapped) }
         #expect(decode(nil) == mapped && decode(stamp) == mapped && decode(stamp + -7_200) == mapped + -7_200)
         #expect(decode(stamp + hours) == mapped && decode(stamp + -hours) == mapped + -MediaTime.ticksPerSecond)
     }

@@ -92,7 +92,7 @@ import Transport
         func receive(_ event: ContainerEvent) {
             guard case .unit(let unit) = event, unit.isMainVideo, let time = unit.presentation else { return }
             let decode = unit.decode ?? time
-            let wait = IngestStage.wait(presentation: time, decode: unit.decode)
+            let wait = DecodingOrder.wait(presentation: time, decode: unit.decode)
             turns.append((decode.ticks, decode.ticks + MediaTime.ticks(in: wait), time.ticks))
         }
         var demuxer = TransportStreamDemuxer()
@@ -104,9 +104,9 @@ import Transport
         #expect(turns.allSatisfy { abs($0.turn - $0.presentation) <= 1 })
         // A stamp that makes no sense gives no deadline in the far future or the past.
         let zero = MediaTime(ticks: 0)
-        #expect(IngestStage.wait(presentation: zero, decode: MediaTime(ticks: 9000)) == .zero)
-        #expect(IngestStage.wait(presentation: MediaTime(ticks: 1 << 32), decode: zero) == .seconds(1))
-        #expect(IngestStage.wait(presentation: zero, decode: nil) == .zero)
+        #expect(DecodingOrder.wait(presentation: zero, decode: MediaTime(ticks: 9000)) == .zero)
+        #expect(DecodingOrder.wait(presentation: MediaTime(ticks: 1 << 32), decode: zero) == .seconds(1))
+        #expect(DecodingOrder.wait(presentation: zero, decode: nil) == .zero)
     }
 
     @Test func extrapolatedFramesLieHalfAnIntervalBeyondTheirOriginals() throws {

@@ -60,4 +60,25 @@ struct DecodingOrder {
         guard let rate, rate.numerator > 0 else { return Self.usualInterval }
         return min(MediaTime.ticksPerSecond * rate.denominator / rate.numerator, Self.longestInterval)
     }
+
+    // MARK: Where packets say it
+
+    /// How long before its turn a reordered picture arrives: pictures that arrive after it are shown first. All its times count
+    /// from its turn, so that reordering makes no picture late.
+    static func wait(presentation: MediaTime, decode: MediaTime?) -> Nanoseconds {
+        MediaTime(ticks: presentation - Self.decode(decode, presentation: presentation, mapped: presentation)).nanoseconds
+    }
+
+    /// When a picture is to be decoded, on the output's time line: at most a second before it is shown, whatever its stamps say.
+    /// Later decode times follow from this one.
+    static func decode(_ decode: MediaTime?, presentation: MediaTime, mapped: MediaTime) -> MediaTime {
+        guard let decode else { return mapped }
+        return mapped + -min(max(0, presentation - decode), MediaTime.ticksPerSecond)
+    }
+
+    /// How many ticks before it is shown a unit of another video is to be decoded.
+    static func reordering(presentation: MediaTime?, decode: MediaTime?) -> Int64 {
+        guard let presentation, let decode else { return 0 }
+        return max(0, presentation - decode)
+    }
 }

@@ -1,3 +1,4 @@
+import Endpoint
 import Media
 
 /// Lets the units of a file come at the pace of their decoding times, as from a live source.
@@ -20,5 +21,15 @@ final class FilePace {
         }
         origin = (now, decode)
         return nil
+    }
+}
+
+extension StreamURL {
+    /// Whether the source sets the pace and cannot be made to wait.
+    var isLive: Bool {
+        switch self {
+        case .srt, .rtp, .sdp, .udp, .call: true
+        case .file, .standardStream: false
+        }
     }
 }

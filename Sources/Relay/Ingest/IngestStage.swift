@@ -71,41 +71,12 @@ final class IngestStage {
     private var hasProgram = false
     /// What the source's transport stream holds beside the program.
     private var multiplex: Multiplex?
-    private var programNames = ProgramNames()
-    /// Streams that an event has reported as left out.
-    private var ignored: Set<IgnoredStream> = []
     /// How many of the demuxer's unused packets have been counted.
     private var unusedPackets = 0
-    private var complaint: StreamDiagnosis?
-    private var parameterSets = ParameterSetWatch()
-    private var nextDiagnosis: MonotonicTime?
-
-    /// Faults of the sender that the relay has an answer to, and that were reported: each once.
-    private struct Remarks: OptionSet {
-        let rawValue: UInt8
-        static let wrongCounters = Remarks(rawValue: 1)
-        static let wrongChecksums = Remarks(rawValue: 2)
-        static let masked = Remarks(rawValue: 4)
-    }
-    private var remarks: Remarks = []
-    /// What the transport has lost, and what continuity counters show besides.
-    private var losses: LossReports
-    private var hiddenLosses: LossReports
-
-    private func report(_ remark: Remarks, _ text: () -> String) {
-        guard remarks.insert(remark).inserted else { return }
-        control.report(.message("input: \(text())"))
-    }
-
-    private struct IgnoredStream: Hashable {
-        var id: Int
-        var codec: StreamCodec
-    }
+    private var reports: InputReports
 
     /// How often the thread checks whether the stream is to stop, while nothing arrives.
     private static let stopCheckInterval = Nanoseconds.milliseconds(100)
-    /// How long a stream may give no video before an event says why, and how long until the next event.
-    private static let noVideoTimeout = Nanoseconds.seconds(3)
     /// How often an input that comes frame by frame (for tests) checks whether the frame before is out.
     private static let oneByOnePollInterval = Nanoseconds.milliseconds(0.2)
 
@@ -131,8 +102,7 @@ final class IngestStage {
         let isLive = source.url.isLive
         mayWait = !isLive
         isCall = source.tracks != nil
-        losses = LossReports(of: source.url, witness: .transport)
-        hiddenLosses = LossReports(of: source.url, witness: .counters)
+        reports = InputReports(of: source.url, isCall: source.tracks != nil, channels.control)
         pace = isLive || !configuration.pacesFiles ? nil : FilePace()
         live = channels.settings
         settings = LiveSettings.Copy(of: live)
@@ -167,7 +137,7 @@ final class IngestStage {
             let now = MonotonicTime.now()
             turns.record(.ingest, at: now)
             router.turn()
-            followLosses(now)
+            reports.followLosses(now)
             source.wantsKeyframe(every: router.keyframeWish(isAsked: demuxer.needsKeyframe, at: now))
             let limit = router.nextTurn(after: now) ?? now + Self.stopCheckInterval
             switch unsafe source.receive(into: buffer, until: min(demuxer.nextTimer ?? limit, limit)) {
@@ -181,7 +151,7 @@ final class IngestStage {
                 if let isNeeded = demuxer.keyframeNeed(after: message) { source.needsKeyframe(isNeeded) }
                 books.counters.add(.inputPacketsUnused, UInt64(demuxer.unusedPackets - unusedPackets))
                 unusedPackets = demuxer.unusedPackets
-                diagnose(demuxer, now: message.arrival)
+                reports.diagnose(demuxer, lacksPictures: lacksPictures, now: message.arrival)
             case .idle:
                 // Where no picture comes, nothing else shows that the mode has changed.
                 followSettings()
@@ -192,7 +162,7 @@ final class IngestStage {
                 follow(event, &demuxer)
             case .end:
                 demuxer.finish(handler: handle)
-                complainAtEnd(demuxer)
+                if lacksPictures { reports.fail(demuxer) }
                 return
             case .failed(let error):
                 demuxer.finish(handler: handle)
@@ -213,8 +183,7 @@ final class IngestStage {
             deadline.recoveryWindow = connection.window
             demuxer.begin(source)
         case .disconnected:
-            if let line = losses.end() { control.report(.loss(line)) }
-            if let line = hiddenLosses.end() { control.report(.loss(line)) }
+            reports.disconnected()
             arrivals.heard = MonotonicTime(nanoseconds: 0)
             demuxer.restart(handler: handle)
             // No later picture comes that those in the decoder could wait for.
@@ -232,14 +201,11 @@ final class IngestStage {
             format.forget()
             held.lose(at: .now())
             (sounds, lastKeyframe) = ([:], nil)
-            complaint = nil
-            parameterSets = ParameterSetWatch()
-            nextDiagnosis = nil
             sourceClock &+= 1
         case .gap(let messages):
             books.counters.add(.inputGaps)
             books.counters.add(.inputMessagesLost, UInt64(max(0, messages)))
-            if let line = losses.record(messages, at: .now()) { control.report(.loss(line)) }
+            reports.lost(messages: messages)
             demuxer.recordLoss()
             followsGap = true
         case .clockReset: sourceClock &+= 1
@@ -249,44 +215,9 @@ final class IngestStage {
         }
     }
 
-    private func followLosses(_ now: MonotonicTime) {
-        if losses.isOpen, let line = losses.claimEnd(at: now) { control.report(.loss(line)) }
-        if hiddenLosses.isOpen, let line = hiddenLosses.claimEnd(at: now) { control.report(.loss(line)) }
-    }
-
-    /// Reports once for each reason why no video comes.
-    private func diagnose<Demuxer: SourceDemuxer & ~Copyable>(_ demuxer: borrowing Demuxer, now: MonotonicTime) {
-        nameMissingSets(now: now)
-        guard stamps.newest == nil, !passesAlone else { return }
-        guard let due = nextDiagnosis else {
-            nextDiagnosis = now + Self.noVideoTimeout
-            return
-        }
-        guard now >= due else { return }
-        nextDiagnosis = now + Self.noVideoTimeout
-        let diagnosis = demuxer.diagnosis
-        guard diagnosis != complaint, let text = diagnosis.complaint else { return }
-        complaint = diagnosis
-        control.report(.unusableInput(text))
-    }
-
-    /// Names the parameter sets without which no decoder can begin.
-    private func nameMissingSets(now: MonotonicTime) {
-        guard let names = parameterSets.claim(at: now) else { return }
-        let advice = isCall ? ", or put them into the session description (sprop-parameter-sets)" : ""
-        control.report(
-            .message(
-                "input: no decoder can begin with its keyframes, because parameter sets have not come"
-                    + " (\(names.joined(separator: ", "))); have the sender repeat them at keyframes\(advice)"))
-    }
-
-    /// The program has no video, and other streams of it have come.
-    private var passesAlone: Bool { hasProgram && video == nil && books.counters[.passingIn] > 0 }
-
-    /// Fails the stream when a source has ended without video.
-    private func complainAtEnd<Demuxer: SourceDemuxer & ~Copyable>(_ demuxer: borrowing Demuxer) {
-        guard stamps.newest == nil, !passesAlone else { return }
-        control.fail(.input("\(source.url): \(demuxer.diagnosis.complaint ?? "no complete picture in it")"))
+    /// No picture has come, and the program does not live of other streams.
+    private var lacksPictures: Bool {
+        stamps.newest == nil && !(hasProgram && video == nil && books.counters[.passingIn] > 0)
     }
 
     // MARK: Units
@@ -309,8 +240,7 @@ final class IngestStage {
             books.counters.add(.inputPacketsLost, UInt64(packets))
             // The gap may have held whole units.
             if isMainVideo { followsGap = true }
-            // A call's packets have numbers, and a page of statistics.
-            if !isCall, let line = hiddenLosses.record(Int64(packets), at: .now()) { control.report(.loss(line)) }
+            reports.lost(packets: packets)
         case .brokenPacket: books.counters.add(.inputPacketsBroken)
         case .scrambledPacket: books.counters.add(.inputPacketsScrambled)
         case .oversizedUnit(let presentation, let isKeyframe):
@@ -322,17 +252,8 @@ final class IngestStage {
                 books.counters.add(.passingDropped)
             }
         case .tornUnit: books.counters.add(.inputUnitsTorn)
-        case .wrongCounters(let stream):
-            hiddenLosses.forget()
-            report(.wrongCounters) {
-                "the continuity counters on PID \(stream) are wrong, so losses that they show are not believed; have the multiplexer"
-                    + " repaired"
-            }
-        case .believedSection:
-            report(.wrongChecksums) {
-                "the checksums of its program tables are wrong: tables that come again and again are believed; have the multiplexer"
-                    + " repaired"
-            }
+        case .wrongCounters(let stream): reports.report(.wrongCounters(stream))
+        case .believedSection: reports.report(.wrongChecksums)
         // These have no counter.
         case .unalignedBytes, .duplicatePacket, .brokenSection, .brokenHeader, .orphanBytes: break
         }
@@ -371,24 +292,18 @@ final class IngestStage {
         {
             router.beginStream(main)
             if main.codec.video == nil {
-                control.report(
-                    .message(
-                        "input: its video is \(main.codec.name), which cannot be decoded: it "
-                            + (live.holdsBypass ? "is not sent, because a mask is set" : "passes as it comes")))
+                reports.cannotDecode(main.codec, isMasked: live.holdsBypass)
             }
         } else if program.mainVideo == nil, video != nil || !hasProgram {
-            control.report(.message("input: no video in it; its other streams pass"))
+            reports.lacksVideo()
             // No later picture comes that those in the decoder could wait for.
             queue.endRun()
         }
         video = program.mainVideo
         hasProgram = true
         passing.layout = layout
-        // Report a stream once, also when the source returns or its program map changes.
-        for each in program.streams where each.role == .ignored {
-            guard ignored.insert(IgnoredStream(id: each.id, codec: each.codec)).inserted else { continue }
+        for each in program.streams where each.role == .ignored && reports.leaveOut(each) {
             books.counters.add(.streamsIgnored)
-            control.report(.message("input: \(each.codec.name) on PID \(each.id) is left out"))
         }
     }
 
@@ -396,22 +311,18 @@ final class IngestStage {
         guard new != multiplex else { return }
         multiplex = new
         output.adopt(new)
-        if let new, let line = programNames.line(for: new, pass: output.takesOtherPrograms) { control.report(.message(line)) }
+        if let new { reports.describe(new, passesOthers: output.takesOtherPrograms) }
     }
 
     /// Sends packets of other programs on. Where only calls take the output, nobody has a use for them.
     private func pass(_ packets: TransportPackets) {
         let count = UInt64(packets.count)
-        if live.holdsBypass { reportMasked() }
+        if live.holdsBypass { reports.report(.masked) }
         guard output.takesOtherPrograms else { return books.counters.add(.inputPacketsUnused, count) }
         books.counters.add(.otherProgramPacketsIn, count)
         let isSent = unsafe output.pass(
             packets.bytes.bytes, arrival: packets.arrival, source: packets.sourceTime ?? packets.arrival)
         books.counters.add(isSent ? .otherProgramPacketsOut : .otherProgramPacketsDropped, count)
-    }
-
-    private func reportMasked() {
-        report(.masked) { "other programs and further video are not sent: mask covers the main video alone" }
     }
 
     private func describe(_ format: VideoParameters) {
@@ -423,7 +334,7 @@ final class IngestStage {
         order.restart(reordering: format.reordering)
         let most = VideoDecoder.Configuration().maximumSamples
         if format.size.width * format.size.height > most {
-            control.report(.message("input: pictures of \(format.size) are too large to decode; \(most) samples are the most"))
+            reports.isTooLarge(format.size, most: most)
             path.insert(.size, from: nil)
         }
         chooseOutput(for: format)
@@ -456,8 +367,8 @@ final class IngestStage {
     }
 
     private func acceptVideo(_ unit: StreamUnit) {
-        count(unit.evidence)
-        parameterSets.observe(unit)
+        books.counters.add(unit.evidence.counter)
+        reports.observe(unit)
         let timing = stamps.stamp(
             unit.presentation, decode: unit.decode, isAfterGap: followsGap, rate: arrivals.declaredRate)
         let stamp = timing.presentation
@@ -474,7 +385,7 @@ final class IngestStage {
 
         let paced = pace.map { _ in MonotonicTime.now() }
         let arrival = paced ?? unit.lastArrival
-        let reordering = Self.wait(presentation: stamp, decode: decode)
+        let reordering = DecodingOrder.wait(presentation: stamp, decode: decode)
         let sourceTime = unit.lastSourceTime.map { $0 + reordering }
         let origin = sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering)
         let earliness = line.observe(own: origin.time, presentation: stamp, isIdle: queue.count == 0)
@@ -513,10 +424,11 @@ final class IngestStage {
         if followsGap { flags.insert(.followsGap) }
         followsGap = false
         keeper?.keep(
-            unit, ticket.record, decode: Self.decode(decode, presentation: stamp, mapped: mapped.output), arrival: arrival,
+            unit, ticket.record, decode: DecodingOrder.decode(decode, presentation: stamp, mapped: mapped.output),
+            arrival: arrival,
             flags)
         let picture = PictureRouter.Picture(
-            presentation: mapped.output, decode: Self.decode(decode, presentation: stamp, mapped: mapped.output),
+            presentation: mapped.output, decode: DecodingOrder.decode(decode, presentation: stamp, mapped: mapped.output),
             isTimed: timing.step == nil, source: unit.lastSourceTime ?? arrival, flags: flags)
         router.send(unit, decision, picture, ticket)
     }
@@ -557,26 +469,13 @@ final class IngestStage {
         }
     }
 
-    /// How long before its turn a reordered picture arrives: pictures that arrive after it are shown first. All its times count
-    /// from its turn, so that reordering makes no picture late.
-    static func wait(presentation: MediaTime, decode: MediaTime?) -> Nanoseconds {
-        MediaTime(ticks: presentation - Self.decode(decode, presentation: presentation, mapped: presentation)).nanoseconds
-    }
-
-    /// When a picture is to be decoded, on the output's time line: at most a second before it is shown, whatever its stamps say.
-    /// Later decode times follow from this one.
-    static func decode(_ decode: MediaTime?, presentation: MediaTime, mapped: MediaTime) -> MediaTime {
-        guard let decode else { return mapped }
-        return mapped + -min(max(0, presentation - decode), MediaTime.ticksPerSecond)
-    }
-
     private func acceptPassing(_ unit: StreamUnit) {
         books.counters.add(.passingIn)
         if unit.damage.contains(.packetsLost) { books.counters.add(.passingDamaged) }
         if let sound = sounds[unit.stream] { unsafe format.recordSound(unit.bytes, sound.codec, in: sound.slot) }
         let mayShowPictures = pictorial.contains(unit.stream)
         if mayShowPictures, live.holdsBypass {
-            reportMasked()
+            reports.report(.masked)
             return books.counters.add(.passingDropped)
         }
         guard let index = passed[unit.stream], offer(unit, as: index, mayShowPictures: mayShowPictures) else {
@@ -603,58 +502,23 @@ final class IngestStage {
         let origin = unit.lastSourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, unit.lastArrival)
         return unsafe passing.offer(
             header: unit.header, unit.bytes, stream: index, presentation: presentation,
-            reordering: Self.reordering(presentation: unit.presentation, decode: unit.decode),
+            reordering: DecodingOrder.reordering(presentation: unit.presentation, decode: unit.decode),
             provisionalEpoch: timeline.provisionalEpoch,
             arrival: unit.lastArrival, sourceTime: unit.lastSourceTime, emitBy: emitBy(origin) + line.earliness,
             mayShowPictures: mayShowPictures)
     }
-
-    /// How many ticks before it is shown a unit of another video is to be decoded.
-    private static func reordering(presentation: MediaTime?, decode: MediaTime?) -> Int64 {
-        guard let presentation, let decode else { return 0 }
-        return max(0, presentation - decode)
-    }
-
-    private func count(_ evidence: EndEvidence) {
-        switch evidence {
-        case .length: books.counters.add(.endByLength)
-        case .stuffing: books.counters.add(.endByStuffing)
-        case .flush: books.counters.add(.endByFlush)
-        case .timer: books.counters.add(.endByTimer)
-        case .delimiter, .marker: books.counters.add(.endByDelimiter)
-        case .nextStart, .endOfStream: books.counters.add(.endByNextStart)
-        }
-    }
 }
 
-extension StreamURL {
-    /// Whether the source sets the pace and cannot be made to wait.
-    var isLive: Bool {
+extension EndEvidence {
+    /// What counts units that ended so.
+    fileprivate var counter: StreamCounters.Counter {
         switch self {
-        case .srt, .rtp, .sdp, .udp, .call: true
-        case .file, .standardStream: false
-        }
-    }
-}
-
-extension StreamDiagnosis {
-    /// What is wrong and what to do about it; nil when nothing is wrong.
-    var complaint: String? {
-        switch self {
-        case .noPackets: "no MPEG transport stream in it; send MPEG-TS (ffmpeg: -f mpegts)"
-        case .noAssociation: "transport packets, but no program association table (PAT); have the sender repeat its tables"
-        case .brokenTables:
-            "its program tables have wrong checksums, each another content; let the sender repeat them unchanged, or look for losses"
-        case .noMap: "no program map table (PMT); have the sender repeat its tables, and send the whole multiplex"
-        case .noVideo(let streams):
-            "no video in it (\(streams.isEmpty ? "no streams" : streams.map(\.name).joined(separator: ", "))); send \(VideoCodec.names)"
-        case .unsupportedVideo(let codec): "its video is \(codec.name), which cannot be decoded; send \(VideoCodec.names)"
-        case .scrambled: "its video is scrambled; send it in the clear (descramble it before it is sent here)"
-        case .noParameters: "no parameter sets yet; the sender must repeat them at keyframes"
-        case .silentVideo: "its sound comes, but no packet of its video; look at the sender, and at the port of its video"
-        case .noKeyframe: "no whole keyframe of its video yet; the sender is asked for one"
-        case .unusableVideo(let fault): "its video cannot be used: \(fault)"
-        case .video: nil
+        case .length: .endByLength
+        case .stuffing: .endByStuffing
+        case .flush: .endByFlush
+        case .timer: .endByTimer
+        case .delimiter, .marker: .endByDelimiter
+        case .nextStart, .endOfStream: .endByNextStart
         }
     }
 }
