@@ -1,4 +1,4 @@
-// The lookup of one colour, and of rows sample by sample: the reference, and what is left of a row behind whole vectors.
+// The lookup of one colour, and of rows sample by sample: the reference.
 #pragma once
 
 #include "CKernels.h"
@@ -35,6 +35,14 @@ static inline int burnish_color_sample(const void *row, int x, int is_deep) {
     return value > 1023 ? 1023 : value;
 }
 
+/// Where a sample of chroma lies between the nodes.
+static inline int burnish_color_chroma(const burnish_color_table *table, int sample) {
+    const int distance = sample < 512 ? 512 - sample : sample - 512;
+    const int inner = distance < table->knee ? distance : table->knee;
+    const int place = (inner * table->inner + 2048) / 4096 + ((distance - inner) * table->outer + 2048) / 4096;
+    return 512 + (sample < 512 ? -place : place);
+}
+
 static inline uint8_t burnish_color_value(const int16_t *cells, burnish_color_place at, int dither) {
     int32_t sum = 0;
     for (int i = 0; i < 4; i++) sum += at.weight[i] * cells[8 * at.cell + at.corner[i]];
@@ -45,13 +53,13 @@ static inline uint8_t burnish_color_luma(const burnish_color_table *table, int y
     return burnish_color_value(table->y, burnish_color_find(y, u, v), dither);
 }
 
-/// Looks up two rows, from an even column on.
-static inline void burnish_color_rows_from(const burnish_color_table *table, burnish_color_rows rows, int x, int width,
-                                           int is_deep) {
-    for (; x < width; x += 2) {
+/// Looks up two rows.
+static inline void burnish_color_rows_plain(const burnish_color_table *table, burnish_color_rows rows, int width,
+                                            int is_deep) {
+    for (int x = 0; x < width; x += 2) {
         const int right = x + 1 < width ? x + 1 : x;
-        const int u = burnish_color_sample(rows.from_u, x / 2, is_deep),
-                  v = burnish_color_sample(rows.from_v, x / 2, is_deep);
+        const int u = burnish_color_chroma(table, burnish_color_sample(rows.from_u, x / 2, is_deep)),
+                  v = burnish_color_chroma(table, burnish_color_sample(rows.from_v, x / 2, is_deep));
         const int y[4] = {
             burnish_color_sample(rows.from_y0, x, is_deep),
             burnish_color_sample(rows.from_y0, right, is_deep),

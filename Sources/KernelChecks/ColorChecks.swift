@@ -16,7 +16,7 @@ private final class ColorCheck: KernelCheck {
     init(isDeep: Bool) { self.isDeep = isDeep }
 
     var name: String { isDeep ? "color.rows10" : "color.rows8" }
-    let sizes = (1...70).map { CheckSize($0) } + [CheckSize(641), CheckSize(1280)]
+    let sizes = (1...100).map { CheckSize($0) } + [CheckSize(641), CheckSize(1280)]
     var benchmarkSize: CheckSize { CheckSize(1280) }
     var unit: WorkUnit { .samples }
     func work(_ size: CheckSize) -> Double { Double(2 * size.width) }
@@ -31,7 +31,7 @@ private final class ColorCheck: KernelCheck {
         width = size.width
         // Neighbours differ as far as they can.
         if seed % 8 == 1 {
-            table = ColorTable { _ in
+            table = ColorTable(chroma: seed % 16 == 1 ? .nearGrey : .even) { _ in
                 [Double(random.byte()), Double(random.byte()), Double(random.byte())]
             }
         }

@@ -9,21 +9,50 @@ import Media
     nonisolated(unsafe) private let cells: UnsafeMutablePointer<Int16>
     private static let entries = Int(BURNISH_COLOR_CELLS) * 8
 
-    /// Nodes on each axis, and samples of 8 bits between two.
+    private let chroma: ChromaNodes
+
+    /// Nodes on each axis.
     public static let nodes = Int(BURNISH_COLOR_NODES)
-    private static let step = Double(BURNISH_COLOR_STEP) / 4
+
+    /// Where the nodes of U and V lie. Those of Y lie evenly.
+    public struct ChromaNodes: Sendable {
+        fileprivate let knee: Int16
+        fileprivate let inner: Int16
+        fileprivate let outer: Int16
+
+        /// Eight samples of 8 bits apart.
+        public static let even = ChromaNodes(knee: 512, inner: 4096, outer: 4096)
+        /// Three in four lie within 40 samples of grey, where nearly all colours of HDR and of wide gamuts are. One lies where the distance
+        /// changes, else the cell around that would be bent.
+        public static let nearGrey = ChromaNodes(knee: 160, inner: 9830, outer: 1487)
+
+        /// The sample of 8 bits, with a fraction, on which a node lies. The first and the last node may lie beyond all samples.
+        public func sample(of node: Int) -> Double {
+            let place = Double(node - ColorTable.nodes / 2) * Double(BURNISH_COLOR_STEP)
+            let bend = Double(knee) * Double(inner) / 4096
+            let distance =
+                abs(place) <= bend
+                ? abs(place) * 4096 / Double(inner) : Double(knee) + (abs(place) - bend) * 4096 / Double(outer)
+            return 128 + (place < 0 ? -distance : distance) / 4
+        }
+    }
 
     /// Calls a function for each node, which takes some milliseconds.
-    /// - Parameter value: Y, U and V that a colour becomes, all as samples of 8 bits with fractions. What lies outside of 0…255 counts
-    ///   as its limit.
-    public init(_ value: (ColorVector) -> ColorVector) {
+    /// - Parameters:
+    ///   - chroma: where the nodes of U and V lie.
+    ///   - value: Y, U and V that a colour becomes, all as samples of 8 bits with fractions. What lies outside of 0…256 counts as its
+    ///     limit, since the last node, which is 256, must lie in line with those before.
+    public init(chroma: ChromaNodes = .even, _ value: (ColorVector) -> ColorVector) {
+        self.chroma = chroma
         let nodes = Self.nodes
+        let lumas = (0..<nodes).map { Double($0) * Double(BURNISH_COLOR_STEP) / 4 }
+        let chromas = (0..<nodes).map(chroma.sample)
         let count = nodes * nodes * nodes
         var entries = [Int16](repeating: 0, count: 3 * count)
         for v in 0..<nodes {
             for u in 0..<nodes {
                 for luma in 0..<nodes {
-                    let becomes = value(ColorVector(Double(luma), Double(u), Double(v)) * Self.step)
+                    let becomes = value(ColorVector(lumas[luma], chromas[u], chromas[v]))
                     let index = luma + nodes * (u + nodes * v)
                     for component in 0..<3 { entries[index + component * count] = Self.entry(becomes[component]) }
                 }
@@ -42,12 +71,14 @@ import Media
     deinit { unsafe UnsafeMutableRawPointer(cells).deallocate() }
 
     private static func entry(_ sample: Double) -> Int16 {
-        Int16((min(max(sample, 0), 255) * Double(BURNISH_COLOR_ONE)).rounded())
+        Int16(min((max(sample, 0) * Double(BURNISH_COLOR_ONE)).rounded(), Double(Int16.max)))
     }
 
     /// As kernels take it; it must not outlive the table.
     @unsafe package var kernelTable: burnish_color_table {
-        unsafe burnish_color_table(y: cells, u: cells + Self.entries, v: cells + 2 * Self.entries)
+        unsafe burnish_color_table(
+            y: cells, u: cells + Self.entries, v: cells + 2 * Self.entries, knee: chroma.knee, inner: chroma.inner,
+            outer: chroma.outer)
     }
 }
 

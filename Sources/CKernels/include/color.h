@@ -16,10 +16,13 @@
 /// Bit 0 of a corner's number is set where Y is the upper one, bit 1 where U is, bit 2 where V is. Aligned to 16 bytes.
 typedef struct {
     const int16_t *y, *u, *v;
+    /// Where the nodes of chroma lie. A sample of 10 bits at a distance d from grey (512) lies min(d, knee) * inner / 4096 + max(d - knee, 0) *
+    /// outer / 4096 from the middle node, in 32nds of the distance between two nodes. Both products are rounded to the nearest. They are at
+    /// most 512 for d = 512, and 511 for d = 511. With 4096 and 4096 nodes are 32 samples apart, as those of Y.
+    int16_t knee, inner, outer;
 } burnish_color_table;
 
-/// Fills the cells of one component from its nodes (33 x 33 x 33, Y the fastest). Node n of an axis is the sample 32 n of 10 bits, or 8 n of 8
-/// bits.
+/// Fills the cells of one component from its nodes (33 x 33 x 33, Y the fastest). Node n of Y is the sample 32 n of 10 bits, or 8 n of 8 bits.
 void burnish_color_fill(int16_t *cells, const int16_t *nodes);
 
 /// Two rows of luma and the row of chroma between them.

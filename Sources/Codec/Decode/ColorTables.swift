@@ -37,7 +37,7 @@ final class ColorTables {
             conversion: conversion, delivery: delivery,
             thread: StageThread(name: "colours") {
                 let map = conversion.makeMapper()
-                let table = ColorTable { map($0) }
+                let table = ColorTable(chroma: .nearGrey) { map($0) }
                 delivery.table.withLock { $0 = table }
                 delivery.isReady.store(true, ordering: .releasing)
             })
