@@ -22,7 +22,7 @@ import Transport
     /// Why the input ended early.
     public private(set) var inputFailure: TransportError?
     private var events: (LegEvent) -> Void
-    private var each: (TimeCodeReading, WallTime) -> Void
+    private var each: (ProbedPicture) -> Void
     public private(set) var statistics: ProbeStatistics
     private var firstPicture: MonotonicTime?
 
@@ -31,7 +31,7 @@ import Transport
     ///   - each: called with every picture, for a listing.
     public init(
         _ source: Source, statistics: ProbeStatistics, event: @escaping (LegEvent) -> Void = { _ in },
-        each: @escaping (TimeCodeReading, WallTime) -> Void = { _, _ in }
+        each: @escaping (ProbedPicture) -> Void = { _ in }
     ) throws(CodecError) {
         self.source = source
         self.statistics = statistics
@@ -117,11 +117,11 @@ import Transport
         do {
             while let output = try decoder.next() {
                 guard case .picture(let picture) = consume output else { continue }
-                let arrived = WallTime.now()
+                let seen = unsafe ProbedPicture(luma: picture.view.y, arrived: .now())
                 if firstPicture == nil { firstPicture = .now() }
-                let reading = unsafe TimeCodeReading(luma: picture.view.y, near: arrived)
-                statistics.recordPicture(reading, size: picture.size, arrived: arrived, timestamp: times[Int(picture.id % 64)])
-                each(reading, arrived)
+                statistics.recordPicture(
+                    seen.reading, size: picture.size, arrived: seen.arrived, timestamp: times[Int(picture.id % 64)])
+                each(seen)
             }
         } catch {
             failure = error

@@ -31,16 +31,15 @@ public enum RawProbe {
     /// - Parameter each: called with every picture, for a listing.
     public static func run(
         descriptor: Int32, size: PictureSize, format: RawFormat, statistics: inout ProbeStatistics,
-        limit: Nanoseconds?, stopped: () -> Bool, each: (TimeCodeReading, WallTime) -> Void
+        limit: Nanoseconds?, stopped: () -> Bool, each: (ProbedPicture) -> Void
     ) throws(RawVideoError) {
         var picture = RawVideo(descriptor: descriptor, size: size, format: format)
         var first: MonotonicTime?
         while try picture.read(stopped: stopped) {
             let now = MonotonicTime.now()
-            let arrived = WallTime.now()
-            let reading = unsafe TimeCodeReading(luma: picture.view.y.readOnly, near: arrived)
-            statistics.recordPicture(reading, size: size, arrived: arrived)
-            each(reading, arrived)
+            let seen = unsafe ProbedPicture(luma: picture.view.y.readOnly, arrived: .now())
+            statistics.recordPicture(seen.reading, size: size, arrived: seen.arrived)
+            each(seen)
             if stopped() { return }
             if let limit, now - (first ?? now) >= limit { return }
             first = first ?? now

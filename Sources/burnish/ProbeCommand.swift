@@ -33,7 +33,8 @@ struct ProbeCommand: ParsableCommand {
     @Option(help: "Samples of uncompressed pictures: yuv420p or gray.")
     var rawFormat = RawFormat.yuv420p
 
-    @Option(help: "Also write a line for every picture to this file: arrival, kind, capture time, latency (µs), number.")
+    @Option(
+        help: "Also write a line for every picture to this file: arrival, kind, capture time, latency (µs), number, mean luma.")
     var frames: String?
 
     func validate() throws {
@@ -54,7 +55,7 @@ struct ProbeCommand: ParsableCommand {
             do throws(RawVideoError) {
                 try RawProbe.run(
                     descriptor: STDIN_FILENO, size: size, format: rawFormat, statistics: &statistics, limit: limit,
-                    stopped: { StopRequest.isMade }, each: { listing?.add($0, arrived: $1) })
+                    stopped: { StopRequest.isMade }, each: { listing?.add($0) })
             } catch {
                 throw Failure.exit(error)
             }
@@ -73,7 +74,7 @@ struct ProbeCommand: ParsableCommand {
         do throws(CodecError) {
             probe = try LiveProbe(
                 source, statistics: statistics, event: { StandardError.line("burnish: \($0)") },
-                each: { listing?.add($0, arrived: $1) })
+                each: { listing?.add($0) })
             report = try probe.run(limit: limit, pictureTimeout: timeout.value, stopped: { StopRequest.isMade })
         } catch {
             StandardError.line("burnish: \(error)")
@@ -102,7 +103,7 @@ struct ProbeCommand: ParsableCommand {
 /// The probe's list of pictures, as CSV.
 private final class FrameListing {
     private let file: FileHandle
-    private var lines = "arrived_us,kind,captured_us,latency_us,number\n"
+    private var lines = "arrived_us,kind,captured_us,latency_us,number,luma\n"
 
     init(path: String) throws {
         do {
@@ -116,15 +117,18 @@ private final class FrameListing {
 
     deinit { flush() }
 
-    func add(_ reading: TimeCodeReading, arrived: WallTime) {
-        switch reading {
+    func add(_ picture: ProbedPicture) {
+        let arrived = picture.arrived
+        lines += "\(arrived.microseconds),"
+        switch picture.reading {
         case .code(let code):
             let captured = code.captured
-            lines += "\(arrived.microseconds),code,\(captured.microseconds),\(arrived - captured),\(code.number)\n"
-        case .blended: lines += "\(arrived.microseconds),blended,,,\n"
-        case .damaged: lines += "\(arrived.microseconds),damaged,,,\n"
-        case .absent: lines += "\(arrived.microseconds),absent,,,\n"
+            lines += "code,\(captured.microseconds),\(arrived - captured),\(code.number)"
+        case .blended: lines += "blended,,,"
+        case .damaged: lines += "damaged,,,"
+        case .absent: lines += "absent,,,"
         }
+        lines += ",\((picture.level * 10).rounded() / 10)\n"
         // Write rarely, because writing must not disturb the measurement.
         if lines.utf8.count >= 65_536 { flush() }
     }

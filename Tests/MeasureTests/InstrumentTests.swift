@@ -34,7 +34,13 @@ private let now = WallTime(microseconds: 1_795_263_000_123_456)
             }
         }
         var seen: Int64 = 0
-        let probe = try LiveProbe(source, statistics: ProbeStatistics(), each: { _, _ in seen += 1 })
+        let probe = try LiveProbe(
+            source, statistics: ProbeStatistics(),
+            each: {
+                seen += 1
+                // The test pattern's mean, as it is sent.
+                #expect((90...150).contains($0.level), "\($0.level)")
+            })
         let report = try probe.run(limit: nil, pictureTimeout: .seconds(30), stopped: { seen == frames })
         sender.join()
         #expect(report.received == 40 && report.unique == 40 && report.lost == 0 && report.outOfOrder == 0)
@@ -63,7 +69,7 @@ private let now = WallTime(microseconds: 1_795_263_000_123_456)
         var statistics = ProbeStatistics()
         try RawProbe.run(
             descriptor: input, size: size, format: format, statistics: &statistics, limit: nil, stopped: { false },
-            each: { _, _ in })
+            each: { _ in })
         writer.join()
         close(input)
         let report = statistics.report()

@@ -97,7 +97,7 @@ import Transport
                 let probe = try? LiveProbe(
                     source, statistics: ProbeStatistics(warmUp: 0),
                     event: { if case .connected = $0 { box.connected.store(true, ordering: .releasing) } },
-                    each: { _, _ in _ = seen.next() })
+                    each: { _ in _ = seen.next() })
                 let report = try? probe?.run(limit: nil, pictureTimeout: .seconds(60)) {
                     box.stopped.load(ordering: .acquiring) || ended(seen.calls)
                 }
