@@ -114,6 +114,27 @@ import Testing
             } == 4)
     }
 
+    /// A ceiling that follows from size and rate rises by half while a reaction runs. What somebody says of a link holds.
+    @Test func reactionsHaveBitsOfTheirOwn() {
+        func bits(_ adjust: (inout StreamSettings) -> Void) -> [Int?] {
+            [[], [Reaction(.rain, length: .seconds(3), begins: .now(), seed: 1)]].map { reactions in
+                var settings = StreamSettings()
+                adjust(&settings)
+                settings.steps.reactions = reactions
+                let encoding = RelayConfiguration(input: .standardStream, output: .standardStream).encoding(
+                    of: PictureSize(width: 1280, height: 720), color: ColorDescription(), rate: Rational(30),
+                    input: 1_000_000, settings)
+                return encoding.rateControl.maximumRate
+            }
+        }
+        let usual = bits { _ in }
+        #expect(usual[0].map { $0 + $0 / 2 } == usual[1] && usual[0] != nil)
+        let held = bits { $0.bitRate = 900_000 }
+        #expect(held[0] == held[1])
+        let floor = bits { $0.bitRateFloor = 300_000 }
+        #expect(floor[0] == floor[1])
+    }
+
     /// The encoder that is open goes on, and keeps to it.
     @Test func theOutputKeepsToTheLimit() throws {
         let scratch = try Scratch()

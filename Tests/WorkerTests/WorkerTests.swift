@@ -193,6 +193,21 @@ import WorkerProtocol
         #expect(worker.join()?.code == 0)
     }
 
+    /// Somebody may ask as often as they like: only so many fly, and the others are refused.
+    @Test func aFloodOfReactionsIsRefused() throws {
+        let worker = try WorkerUnderTest()
+        _ = try #require(worker.start("a", to: "udp://127.0.0.1:9", ["reactions": "on"]))
+        let reaction = StreamReaction(kind: "rain", x: 0.5, y: 0.5, seconds: Reaction.lengths.upperBound)
+        let faults = (UInt64(0)..<100).map { id in
+            worker.channel.send(.react(id: id, stream: "a", reaction))
+            return worker.next { if case .changed(id, let fault) = $0 { fault ?? "" } else { nil } }
+        }
+        #expect(faults.prefix(Reaction.most).allSatisfy { $0 == "" })
+        #expect(faults.dropFirst(Reaction.most).allSatisfy { $0 == "8 reactions run: wait until one has ended" })
+        worker.channel.send(.end)
+        #expect(worker.join()?.code == 0)
+    }
+
     /// The worker reads it from a descriptor, when the stream starts and with a change.
     @Test func aTableIsReadFromItsDescriptor() throws {
         let scratch = try Scratch()

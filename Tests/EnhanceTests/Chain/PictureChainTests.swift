@@ -70,19 +70,28 @@ import Testing
         withExtendedLifetime(last) { #expect(method == nil) }
     }
 
-    /// Tiles are reused below a chain without steps as without the chain.
-    @Test func tilesAreReused() throws {
+    /// Tiles are reused below a chain as without it, also where an overlay stands on what they became.
+    @Test(arguments: [false, true]) func tilesAreReused(hasOverlay: Bool) throws {
         let output = size.scaled(by: 2)
-        let chain = PictureChain(try enlarging(output))
+        var settings = StepSettings()
+        if hasOverlay {
+            let white = OverlayImage(size: PictureSize(width: 8, height: 8), samples: [UInt8](repeating: 255, count: 256))
+            settings.overlay = try #require(Overlay.read("+10%+10%:size=50%:image=/a.png")).get()
+            settings.overlay?.material = OverlayMaterial(images: ["/a.png": white])
+        }
+        let chain = PictureChain(
+            try enlarging(output), steps: try settings.makeSteps(at: .result, size: output, workers: workers))
         let picture = TestPicture(size, seed: 5)
         let wish = PictureEnlargement.Wish(.neuralMedium, isWhole: false, SuperResolutionParameters())
-        let made = TestPicture(output)
+        let (made, enlarged) = (TestPicture(output), TestPicture(output))
         var results: [SuperResolutionResult] = []
-        for _ in 0..<2 {
-            var times = StepValues(blank: Nanoseconds.zero)
-            results.append(
-                try chain.enlarge(
-                    picture.view, into: made.mutableView, StepParameters(StepSettings()), wish, &times))
+        var times = StepValues(blank: Nanoseconds.zero)
+        for number in 0..<2 {
+            results.append(try chain.enlarge(picture.view, into: made.mutableView, StepParameters(settings), wish, &times))
+            if number == 0 { enlarged.mutableView.fill(from: made.view) }
+            #expect(made.difference(from: enlarged) == nil)
+            try chain.finish(made.mutableView, StepParameters(settings, matrix: 1), &times)
+            #expect((made.difference(from: enlarged) != nil) == hasOverlay)
         }
         withExtendedLifetime((picture, made)) {}
         let count = chain.enlarging.tileCount
