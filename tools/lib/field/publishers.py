@@ -79,7 +79,8 @@ def restart(lab, service, browser):
     return f"both from other ports; sound stood still for {gaps[0]} ms, pictures for {gaps[1]} ms"
 
 
-LAYERS = "[{rid: 'q', scaleResolutionDownBy: 4}, {rid: 'h', scaleResolutionDownBy: 2}, {rid: 'f'}]"
+# Chromium sends no more than two of a picture of 640x360: of three it leaves out the last, which is the largest here.
+LAYERS = "[{rid: 'h', scaleResolutionDownBy: 2}, {rid: 'f'}]"
 
 
 def starts(lab, service, browser):
@@ -91,7 +92,8 @@ def starts(lab, service, browser):
         browser.wait_for(f"kit.publish('/whip/call?takeover=true', shown, {LAYERS})")
         taken.append(service.seconds_until(f"640 wide, start {number}", lambda: service.lines("640x360 is relayed") > lines))
         browser.run("publisher.close(); shown.stop()")
-        time.sleep(0.3)
+        # A line that comes again soon is held back.
+        time.sleep(12)
     lab.want(max(taken) <= 2, f"640 wide after {', '.join(f'{each:.1f}' for each in taken)} s")
     return f"640 wide in {sum(each <= 2 for each in taken)} of {len(taken)} starts, after {max(taken):.1f} s at most"
 
@@ -101,7 +103,7 @@ def falls(lab, service, browser):
     begin(browser, service, f"kit.publish('/whip/call', kit.pictures(15, 640, 360), {LAYERS})")
     turn = lambda on: browser.wait_for(f"""(async () => {{
         const [sender] = publisher.getSenders(), parameters = sender.getParameters()
-        parameters.encodings[2].active = {str(on).lower()}
+        parameters.encodings[1].active = {str(on).lower()}
         await sender.setParameters(parameters)
     }})()""")
     service.seconds_until("640x360 comes", lambda: service.lines("640x360 is relayed"))
@@ -129,8 +131,10 @@ def grows(codec):
         begin(browser, service, "kit.publish('/whip/call', kit.pictures(15, 320, 180))")
         for width, height in ((480, 270), (640, 360), (320, 180)):
             time.sleep(2)
+            text = f"picture: {width}x{height}"
+            lines = service.lines(text)
             browser.wait_for(f"publisher.getSenders()[0].replaceTrack(kit.pictures(15, {width}, {height}))")
-            service.seconds_until(f"{width} wide comes", lambda: service.get("/api/v1/streams/call")["input"]["width"] == width)
+            service.seconds_until(f"{width} wide comes", lambda: service.lines(text) > lines)
         time.sleep(2)
         sizes, gap = browser.run("return [kit.sizes(), kit.gap('frames')]")
         lab.want(len(sizes) == 1, f"the viewer saw {', '.join(sizes)}")
@@ -140,7 +144,7 @@ def grows(codec):
 
 ROWS = [
     Row("restart", "Chromium restarts ICE while it publishes and while it watches", "it goes on: a gap of 1 s at most", in_browser(restart)),
-    Row("simulcast-starts", "ten starts of Chromium with three sizes", "640 wide within 2 s in all", in_browser(starts)),
+    Row("simulcast-starts", "ten starts of Chromium with two sizes", "640 wide within 2 s in all", in_browser(starts)),
     Row("simulcast-falls", "Chromium's largest size stops, and comes again", "the next within 500 ms, one size for viewers", in_browser(falls)),
     Row("grows-vp8", "VP8 that grows, by other tracks (replaceTrack)", "one size for viewers", in_browser(grows("VP8"))),
     Row("grows-h264", "the same with H.264", "the same", in_browser(grows("H264"))),
