@@ -78,6 +78,8 @@ public protocol StreamService: Sendable {
     func restartCall(
         _ id: String, of name: String, _ side: CallSide, userFragment: String, password: String
     ) async throws(ServiceFault) -> PresentCall
+    /// Gives a viewer another layer from now on; nil is the one that their link carries.
+    func choose(_ layer: ViewerLayer?, ofCall id: String, of name: String) async throws(ServiceFault)
     /// Ends a call.
     func hangUp(_ id: String, of name: String, _ side: CallSide) async throws(ServiceFault)
     /// Keeps what a viewer says of its own picture: how often it has stood still so far (``CallerStatus/freezes``).

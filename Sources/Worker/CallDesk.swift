@@ -18,6 +18,8 @@ public protocol CallDesk: Sendable {
     /// Restarts the ICE session of a call.
     /// - Parameter reply: called once, on any thread, with the answer (a fragment) or why there is none.
     func restart(_ restart: RestartedCall, reply: @escaping @Sendable (Result<String, CallRefusal>) -> Void)
+    /// Gives a viewer another layer from now on; nil is the one that their link carries. A call that has ended already is no fault.
+    func choose(_ layer: ViewerLayer?, forCall call: UInt64)
     /// Ends a call. One that has ended already is no fault.
     func hangUp(_ call: UInt64)
     /// The calls of a stream that go on. Their ids are those of ``Caller/firstCall``.

@@ -168,6 +168,7 @@ public final class Worker: Sendable {
                     number: id, stream: name, side: side, description: description, takesOver: takesOver, layer: layer))
         case .restartCall(let id, let call, let userFragment, let password):
             restart(RestartedCall(number: call, userFragment: userFragment, password: password), id)
+        case .chooseLayer(let call, let layer): desk?.choose(layer, forCall: call)
         case .hangUp(let id): desk?.hangUp(id)
         case .ping(let id): control.send(.alive(id: id, stalled: stalledStages))
         case .end: end()

@@ -3,7 +3,7 @@ import FoundationEssentials
 /// What both ends agree on: limits, and JSON in both directions.
 public enum MessageCoding {
     /// The version of the protocol. Raise it with every change that the other end must know.
-    public static let version = 10
+    public static let version = 11
     /// The most bytes that a message may have.
     public static let largestMessage = 1 << 16
     /// The most descriptors that may go with a message.

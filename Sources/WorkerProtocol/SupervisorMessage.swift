@@ -48,6 +48,8 @@ public enum SupervisorMessage: ChannelMessage {
     /// Restart a call's ICE session with its peer's new names, and answer like an offer: with a fragment (RFC 8840). The call goes on
     /// where it is until the peer has moved.
     case restartCall(id: UInt64, call: UInt64, userFragment: String, password: String)
+    /// Give a viewer another layer from now on; nil is the one that their link carries. A call that has ended already is no fault.
+    case chooseLayer(call: UInt64, layer: ViewerLayer? = nil)
     /// End a call. One that has ended already is no fault.
     case hangUp(id: UInt64)
     /// Turn the loops once and answer with ``WorkerMessage/alive(id:stalled:)``.

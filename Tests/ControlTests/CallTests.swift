@@ -91,6 +91,21 @@ import WorkerProtocol
         await supervisor.end()
     }
 
+    @Test func whatAViewerChoosesReachesTheWorker() async throws {
+        let bench = try await bench(["a", "b"])
+        let supervisor = bench.supervisor
+        let viewer = try await supervisor.call("a", .play, Self.offer)
+        let publisher = try await supervisor.call("a", .publish, Self.offer)
+        for layer in [.sent, nil] as [ViewerLayer?] {
+            try await supervisor.choose(layer, ofCall: viewer.id, of: "a")
+            await bench.event(.message, of: "a") { $0.text.hasSuffix("chooses \(layer?.rawValue ?? "auto")") }
+        }
+        for (id, name) in [(publisher.id, "a"), (viewer.id, "b"), ("none", "a")] {
+            await #expect(throws: ServiceFault.self) { try await supervisor.choose(.sent, ofCall: id, of: name) }
+        }
+        await supervisor.end()
+    }
+
     @Test func refusalsAndLimitsSayWhy() async throws {
         let bench = try await bench(["a", "refuse-1"], limit: 2)
         #expect(await fault(bench, "none")?.kind == .notFound)

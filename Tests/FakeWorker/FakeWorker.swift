@@ -108,6 +108,9 @@ import WorkerProtocol
         case .offer(let id, let stream, let side, let description, _, _): answer(id, stream, side, description)
         case .restartCall(let id, let call, let userFragment, _):
             channel.send(.answered(id: id, description: "a=ice-ufrag:\(userFragment)-\(call)\r\n"))
+        case .chooseLayer(let call, let layer):
+            let text = "call \(call) chooses \(layer?.rawValue ?? "auto")"
+            channel.send(.event(stream: sockets.keys.sorted()[0], StreamEvent(.message, text)))
         case .hangUp(let id):
             channel.send(.event(stream: sockets.keys.sorted()[0], StreamEvent(.message, "call \(id) hung up")))
         case .ping(let id): channel.send(.alive(id: id, stalled: stalled))

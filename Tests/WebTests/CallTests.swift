@@ -191,6 +191,26 @@ import WorkerProtocol
         }
     }
 
+    @Test func aViewerChoosesTheLayerOfTheirOwnCall() async throws {
+        let service = FakeService()
+        try await serving(service) { client async throws in
+            let headers = ["Content-Type": "application/sdp"]
+            let call = try #require(
+                try await client.send("POST", "/whep/studio", headers: headers, body: Self.offer).headers["location"])
+            let id = String(call.suffix(32))
+            for (word, layer) in [("sent", .sent), ("enhanced", .enhanced), ("sound", .sound), ("auto", nil)]
+                as [(String, ViewerLayer?)]
+            {
+                #expect(try await client.send("PUT", call + "/layer", body: #"{"layer":"\#(word)"}"#).status == 204)
+                #expect(service.state.withLock { $0.layers } == [id: layer])
+            }
+            for (path, status) in [("/whep/locked/\(id)/layer", 401), ("/whip/studio/\(id)/layer", 404)] {
+                #expect(try await client.send("PUT", path, body: #"{"layer":"sent"}"#).status == status, "\(path)")
+            }
+            #expect(service.state.withLock { $0.layers } == [id: nil])
+        }
+    }
+
     @Test func otherSitesAskFirst() async throws {
         try await serving(configure: { $0.origins = ["https://studio.example"] }) { client async throws in
             let origin = ["Origin": "https://studio.example", "Sec-Fetch-Site": "cross-site"]

@@ -61,6 +61,13 @@ extension FakeService {
         state.withLock { $0.freezes[id] = freezes }
     }
 
+    func choose(_ layer: ViewerLayer?, ofCall id: String, of name: String) async throws(ServiceFault) {
+        guard await call(id, of: name, .play) != nil else {
+            throw ServiceFault(.notFound, "there is no such call, or it is over")
+        }
+        state.withLock { $0.layers[id] = .some(layer) }
+    }
+
     func hangUp(_ id: String, of name: String, _ side: CallSide) async throws(ServiceFault) {
         guard state.withLock({ $0.calls.removeValue(forKey: "\(name)/\(side)/\(id)") }) != nil else {
             throw ServiceFault(.notFound, "there is no such call, or it is over")

@@ -22,6 +22,8 @@ final class FakeService: StreamService {
         var calls: [String: PresentCall] = [:]
         /// By the calls' ids.
         var freezes: [String: Int] = [:]
+        /// What viewers have chosen, by their calls.
+        var layers: [String: ViewerLayer?] = [:]
         var health = ServiceHealth()
         var rooms = RoomRegistry()
         /// What the next reload fails with.

@@ -1,3 +1,4 @@
+import Media
 import Testing
 import WorkerProtocol
 
@@ -50,6 +51,10 @@ import WorkerProtocol
             .offer(id: 5, stream: "cam1", side: .publish, description: "v=0\r\n", takesOver: true),
             #"{"offer":{"description":"v=0\r\n","id":5,"side":"publish","stream":"cam1","takesOver":true}}"#
         ),
+        (
+            .chooseLayer(call: 5, layer: .sent), #"{"chooseLayer":{"call":5,"layer":"sent"}}"#
+        ),
+        (.chooseLayer(call: 5), #"{"chooseLayer":{"call":5}}"#),
         (
             .restartCall(id: 6, call: 5, userFragment: "abcd", password: "x"),
             #"{"restartCall":{"call":5,"id":6,"password":"x","userFragment":"abcd"}}"#
@@ -176,7 +181,7 @@ import WorkerProtocol
 
     @Test func aFaultShowsNoSecret() {
         let text = #"{"start":{"_0":{"input":"srt://h:1?passphrase=hunter2hunter2","outputs":3}}}"#
-        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 10")) {
+        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 11")) {
             try MessageCoding.decode(SupervisorMessage.self, from: text.utf8)
         }
     }
@@ -189,8 +194,8 @@ import WorkerProtocol
     @Test func anotherVersionIsRefusedInWords() {
         #expect(MessageCoding.fault(ofVersion: MessageCoding.version) == nil)
         #expect(
-            MessageCoding.fault(ofVersion: 11)
-                == "the other end speaks version 11 of the worker protocol and this one version 10: install burnish and burnishd "
+            MessageCoding.fault(ofVersion: 12)
+                == "the other end speaks version 12 of the worker protocol and this one version 11: install burnish and burnishd "
                 + "of the same release")
     }
 }

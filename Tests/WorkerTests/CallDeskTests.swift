@@ -12,6 +12,7 @@ import WorkerProtocol
         struct State {
             var offers: [OfferedCall] = []
             var hungUp: [UInt64] = []
+            var layers: [ViewerLayer?] = []
             var done: (@Sendable (UInt64) -> Void)?
         }
         let state = Lock(State())
@@ -29,6 +30,7 @@ import WorkerProtocol
         func open(_ stream: String, _ configuration: inout RelayConfiguration) throws(TransportError) {}
         func close(_ stream: String) {}
         func onEvent(_ event: @escaping @Sendable (_ stream: String, StreamEvent) -> Void) {}
+        func choose(_ layer: ViewerLayer?, forCall call: UInt64) { state.withLock { $0.layers.append(layer) } }
         func hangUp(_ call: UInt64) { state.withLock { $0.hungUp.append(call) } }
         func onEnd(_ done: @escaping @Sendable (UInt64) -> Void) { state.withLock { $0.done = done } }
         func end(_ call: UInt64) { state.withLock { $0.done }?(call) }
@@ -63,10 +65,11 @@ import WorkerProtocol
         }
         desk.end(1)
         #expect(reply(worker) == .endedCall(id: 1))
+        for layer in [.sent, nil] as [ViewerLayer?] { worker.channel.send(.chooseLayer(call: 1, layer: layer)) }
         worker.channel.send(.hangUp(id: 7))
         worker.channel.send(.end)
         #expect(worker.join()?.code == 0)
-        #expect(desk.state.withLock { $0.hungUp } == [7])
+        #expect(desk.state.withLock { $0.hungUp } == [7] && desk.state.withLock { $0.layers } == [.sent, nil])
         let offers = desk.state.withLock { $0.offers }
         #expect(
             offers.map(\.number) == [1, 2] && offers.map(\.takesOver) == [false, true]

@@ -78,6 +78,11 @@ extension Supervisor {
         return PresentCall(id: id, answer: answer, userFragment: userFragment, restarts: present.restarts)
     }
 
+    public func choose(_ layer: ViewerLayer?, ofCall id: String, of name: String) throws(ServiceFault) {
+        guard call(id, of: name, .play) != nil, let call = calls[id] else { throw Self.noSuchCall }
+        if let worker = workers[call.worker] { send(.chooseLayer(call: call.number, layer: layer), to: worker) }
+    }
+
     public func hangUp(_ id: String, of name: String, _ side: CallSide) throws(ServiceFault) {
         guard call(id, of: name, side) != nil, let call = calls.end(id) else { throw Self.noSuchCall }
         if let worker = workers[call.worker] { send(.hangUp(id: call.number), to: worker) }

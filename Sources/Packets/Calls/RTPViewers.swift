@@ -141,15 +141,14 @@ public final class RTPViewer: Sendable {
     private let heldBack = Atomic<Bool>(false)
     private let encoderServes = Atomic<Bool>(true)
     private let presentLayer: Lock<ViewerLayer>
-    /// The layer that they ask for; nil for the one that their link carries.
-    public let request: ViewerLayer?
+    private let requestedLayer: Lock<ViewerLayer?>
 
     init(
         _ tracks: [RTPTrack], _ wire: any RTPSendWire, id: Int32, peer: String, name: String, request: ViewerLayer?,
         _ news: ViewerNews
     ) {
         self.id = id
-        self.request = request
+        requestedLayer = Lock(request)
         presentLayer = Lock(tracks.contains(where: \.isVideo) ? .enhanced : .sound)
         self.news = news
         self.peer = peer
@@ -175,6 +174,12 @@ public final class RTPViewer: Sendable {
     public var layer: ViewerLayer {
         get { presentLayer.withLock { $0 } }
         set { presentLayer.withLock { $0 = newValue } }
+    }
+
+    /// The layer that they ask for; nil for the one that their link carries.
+    public var request: ViewerLayer? {
+        get { requestedLayer.withLock { $0 } }
+        set { requestedLayer.withLock { $0 = newValue } }
     }
 
     /// What the receiver has told so far.

@@ -51,9 +51,10 @@ extension FanOut {
     ) -> Bool {
         let capacity = viewer.feedback.capacity.map { Double($0) }
         let former = receivers[index].layers.wanted
-        var layer = viewer.request ?? .enhanced
-        let isChosen = viewer.request == nil && needs.sent != nil && capacity != nil
-        if viewer.request == nil {
+        let request = viewer.request
+        var layer = request ?? .enhanced
+        let isChosen = request == nil && needs.sent != nil && capacity != nil
+        if request == nil {
             let isAlone = !receivers.indices.contains { other in
                 other != index && receivers[other].takesPictures
                     && (!receivers[other].takesMedia || receivers[other].layers.wanted == .enhanced)

@@ -77,6 +77,18 @@ enum CallAnswers {
         }
     }
 
+    /// What a viewer may choose. One whose call has sound alone gets no pictures by it.
+    static let layers = ["auto"] + ViewerLayer.allCases.map(\.rawValue)
+
+    @Sendable static func chooseLayer(_ request: RouteRequest, _ site: Site) async throws -> Response {
+        guard case .text(let word)? = request.body?["layer"], layers.contains(word) else {
+            throw Problem(.invalid, key: "layer", "layer is one of \(layers.joined(separator: ", "))")
+        }
+        try await site.service.choose(
+            ViewerLayer(rawValue: word), ofCall: request["call"] ?? "", of: request["name"] ?? "")
+        return Response(status: .noContent)
+    }
+
     /// A viewer's freezes are no more than this.
     static let mostFreezes: Int64 = 1_000_000_000
 

@@ -57,6 +57,8 @@ export const api = {
   history: (name, seconds) => json(stream(name, `/history?seconds=${seconds}`)),
   callers: async (name) => (await json(stream(name, "/callers"))).callers,
   tellFreezes: (resource, freezes, headers) => call(`${resource}/freezes`, body("PUT", { freezes }, headers)),
+  // - layer: `enhanced`, `sent` or `sound`; `auto` is what the link carries.
+  chooseLayer: (resource, layer, headers) => call(`${resource}/layer`, body("PUT", { layer }, headers)),
   kick: (name, id) => call(stream(name, `/callers/${id}`), { method: "DELETE" }),
   add: (definition) => json("/api/v1/streams", body("POST", definition)),
   change: (name, changes, restarts = false) => json(stream(name, restarts ? "?restart=true" : ""), body("PATCH", changes)),

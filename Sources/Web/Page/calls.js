@@ -27,6 +27,7 @@ export class Calls {
     find("call-takeover").addEventListener("click", () => { this.#takesOver = true; this.#show(); });
     find("call-stop").addEventListener("click", () => this.#stopPublishing());
     find("call-watch").addEventListener("click", () => this.#watched ? this.#stopWatching() : this.#watch());
+    find("call-as-sent").addEventListener("click", ({ target }) => this.#choose(target));
     find("call-sound").addEventListener("change", ({ target }) => { find("call-after").muted = !target.checked; });
     addEventListener("pagehide", () => this.#end());
     setInterval(() => this.#showFigures().catch(() => {}), statisticsInterval);
@@ -84,6 +85,7 @@ export class Calls {
     find("call-before-frame").hidden = !this.#published;
     find("call-after-frame").hidden = !this.#watched;
     find("call-watch").disabled = !!watch && !this.#watched;
+    find("call-as-sent").hidden = !this.#watched;
     text(find("call-watch"), this.#watched ? "Stop watching" : "Watch");
     if (!this.#published && !this.#watched) text(find("call-figures"), "");
   }
@@ -118,7 +120,8 @@ export class Calls {
   async #watch() {
     this.#fault();
     if (!this.#isAllowed("watch")) return;
-    const call = this.#watched = new Call(this.#stream.output);
+    const isAsSent = find("call-as-sent").getAttribute("aria-pressed") === "true";
+    const call = this.#watched = new Call(this.#stream.output, {}, isAsSent ? "sent" : "auto");
     this.#show();
     try {
       const media = new MediaStream();
@@ -132,6 +135,13 @@ export class Calls {
     } catch (error) {
       if (this.#watched === call) this.#stopWatching(error.isSignInNeeded ? "" : reason(error));
     }
+  }
+
+  // The publisher's own pictures, or again the enhanced ones as far as the link carries them.
+  #choose(control) {
+    const isAsSent = control.getAttribute("aria-pressed") !== "true";
+    control.setAttribute("aria-pressed", String(isAsSent));
+    this.#watched?.choose(isAsSent ? "sent" : "auto").catch((error) => this.#fault(error.message));
   }
 
   #release(call) {

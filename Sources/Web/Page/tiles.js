@@ -9,7 +9,7 @@ const speakingLevel = 0.02;
 const retryInterval = 700;
 
 export class Tile {
-  #call; #isOver = false; #caption; #pictures;
+  #call; #isOver = false; #caption; #pictures; #asSent; #layer = "auto";
 
   // - remove: does it; undefined for guests who may not.
   constructor(guest, isOwn, headers, remove) {
@@ -19,7 +19,10 @@ export class Tile {
     this.video.muted = isOwn;
     this.#caption = made("span");
     this.#pictures = made("span", { class: "pictures" });
-    const caption = made("figcaption", {}, this.#caption, this.#pictures);
+    this.#asSent = button("As sent", () => this.#choose(), {
+      class: "plain", "aria-pressed": "false", "aria-label": `As ${guest.name} sends it`, hidden: true,
+    });
+    const caption = made("figcaption", {}, this.#caption, this.#pictures, this.#asSent);
     if (remove && !isOwn) caption.append(button("Remove", remove, { class: "plain", "aria-label": `Remove ${guest.name}` }));
     this.element = made("figure", { class: isOwn ? "tile own" : "tile" }, this.video, caption);
     this.show(guest);
@@ -29,13 +32,24 @@ export class Tile {
   show(guest) {
     this.guest = guest;
     text(this.#caption, guest.name + (guest.host ? " (host)" : ""));
-    text(this.#pictures, guest.watch ? words[guest.pictures] : "watches");
+    const isEnhanced = guest.pictures === "enhanced";
+    this.#asSent.hidden = this.video.muted || !guest.watch || !isEnhanced;
+    text(this.#pictures, guest.watch ? words[isEnhanced && this.#layer === "sent" ? "asSent" : guest.pictures] : "watches");
+  }
+
+  // The guest's own pictures, or again the enhanced ones as far as the link carries them.
+  #choose() {
+    this.#layer = this.#layer === "sent" ? "auto" : "sent";
+    this.#asSent.setAttribute("aria-pressed", String(this.#layer === "sent"));
+    this.show(this.guest);
+    // Where the call is lost, the next one asks for it.
+    this.#call?.choose(this.#layer).catch(() => {});
   }
 
   // Until the guest has left. A stream that is about to start, or whose connection was lost, is called again.
   async #watch() {
     while (!this.#isOver) {
-      const call = this.#call = new Call(this.guest.watch, this.headers);
+      const call = this.#call = new Call(this.guest.watch, this.headers, this.#layer);
       const media = new MediaStream();
       this.video.srcObject = media;
       call.peer.ontrack = ({ track }) => media.addTrack(track);

@@ -13,9 +13,11 @@ export const after = (milliseconds) => new Promise((done) => setTimeout(done, mi
 // One call: an offer that is answered, and a resource that ends it.
 export class Call {
   // - headers: of each of its requests.
-  constructor(path, headers = {}) {
+  // - layer: what a viewer wants (``choose``).
+  constructor(path, headers = {}, layer = "auto") {
     this.path = path;
     this.headers = headers;
+    this.layer = layer;
     this.peer = new RTCPeerConnection();
     this.nextTelling = 0;
     this.restarts = 0;
@@ -23,8 +25,9 @@ export class Call {
 
   // - takesOver: from a publisher who is still heard.
   async connect(takesOver = false) {
-    const { peer } = this;
-    const response = await send(this.path + (takesOver ? "?takeover=true" : ""), {
+    const { peer, layer } = this;
+    const query = takesOver ? "?takeover=true" : layer === "auto" ? "" : `?layer=${layer}`;
+    const response = await send(this.path + query, {
       method: "POST", headers: { ...this.headers, "Content-Type": "application/sdp" }, body: await this.#offer(),
     });
     this.resource = new URL(response.headers.get("Location"), location.origin + this.path).pathname;
@@ -32,6 +35,14 @@ export class Call {
     // The user may have ended it meanwhile.
     if (peer.signalingState === "closed") return this.hangUp();
     await peer.setRemoteDescription({ type: "answer", sdp: this.answer });
+    if (this.layer !== layer) await this.choose(this.layer);
+  }
+
+  // The layer of a viewer from now on: `enhanced`, `sent`, or `auto` for the one that their link carries. A call that is about to begin
+  // gets it then. Its pictures and sound go on.
+  async choose(layer) {
+    this.layer = layer;
+    if (this.resource) await api.chooseLayer(this.resource, layer, this.headers);
   }
 
   async #offer() {

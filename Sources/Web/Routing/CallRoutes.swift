@@ -50,6 +50,19 @@ extension Routes {
         ]
     }
 
+    /// A viewer's call goes on with other pictures.
+    static let layer = Route(
+        method: .put, path: CallAnswers.path(.play) + "/{name}/{call}/layer", id: "chooseLayer",
+        summary: "A viewer gets another layer from now on, from a keyframe on: `auto` is what the link carries.",
+        access: .calls,
+        parameters: [
+            .init(name: "name", place: .path, about: "The name of the stream's whep: leg.", schema: .text(most: 64)),
+            .init(name: "call", place: .path, about: "The call's id.", schema: .text(most: 64)),
+        ],
+        body: .object("", ["layer": .choice(CallAnswers.layers)]),
+        success: .init(status: .noContent, about: "It is known."), problems: [.tokenNeeded],
+        admit: CallAnswers.admit(.play), answer: CallAnswers.chooseLayer)
+
     /// What a viewer says of its own picture. Whoever knows the call's id is that viewer.
     static let freezes = Route(
         method: .put, path: CallAnswers.path(.play) + "/{name}/{call}/freezes", id: "tellFreezes",

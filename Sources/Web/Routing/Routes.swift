@@ -4,7 +4,7 @@ import Hummingbird
 /// All that the interface does. A route belongs here and nowhere else: the router, the OpenAPI document and the tests follow.
 enum Routes {
     static let all: [Route] =
-        operating + streams + pictures + captures + reactions + changes + calls + [freezes] + rooms + documents
+        operating + streams + pictures + captures + reactions + changes + calls + [layer, freezes] + rooms + documents
 
     static let stream = Route.Parameter(
         name: "name", place: .path, about: "The stream's name.", schema: .text(most: 64))

@@ -41,10 +41,9 @@ final class ViewerCall: PeerReceiver {
     private let viewers: RTPViewers
     private let tracks: [RTPTrack]
     private let name: String
-    private let layer: ViewerLayer?
     private let changed: @Sendable (PeerChange) -> Void
     private let wire = PeerWire()
-    private let viewer = Lock<RTPViewer?>(nil)
+    private let state: Lock<(viewer: RTPViewer?, layer: ViewerLayer?)>
 
     /// - Parameters:
     ///   - name: what the answer calls our sources by.
@@ -54,30 +53,43 @@ final class ViewerCall: PeerReceiver {
         _ viewers: RTPViewers, _ tracks: [RTPTrack], name: String, layer: ViewerLayer? = nil,
         changed: @escaping @Sendable (PeerChange) -> Void
     ) {
-        (self.viewers, self.tracks, self.name, self.layer, self.changed) = (viewers, tracks, name, layer, changed)
+        (self.viewers, self.tracks, self.name, self.changed) = (viewers, tracks, name, changed)
+        state = Lock((nil, layer))
     }
 
     /// The viewer while they are connected.
-    var present: RTPViewer? { viewer.withLock { $0 } }
+    var present: RTPViewer? { state.withLock { $0.viewer } }
+
+    /// The viewer asks for another layer; nil is the one that their link carries.
+    func choose(_ layer: ViewerLayer?) {
+        state.withLock { state in
+            state.layer = layer
+            state.viewer?.request = layer
+        }
+    }
 
     /// Whom the output's packets go to. Set once, before the peer can connect.
     func use(_ peer: Peer) { wire.use(peer) }
 
     func receive(_ kind: PacketKind, _ packet: UnsafeRawBufferPointer, arrival: MonotonicTime) {
-        guard kind == .rtcp, let viewer = viewer.withLock({ $0 }) else { return }
+        guard kind == .rtcp, let viewer = present else { return }
         unsafe viewer.receive(packet, at: arrival)
     }
 
     func peerChanged(_ change: PeerChange) {
         switch change {
         case .connected(let address, _):
-            let added = viewers.add(tracks, wire, peer: "\(address)", name: name, request: layer)
-            viewer.withLock { $0 = added }
+            let added = viewers.add(tracks, wire, peer: "\(address)", name: name, request: state.withLock { $0.layer })
+            state.withLock { state in
+                state.viewer = added
+                // They may have asked for another one meanwhile.
+                added?.request = state.layer
+            }
         case .moved: break
         case .ended:
-            let former = viewer.withLock { viewer in
-                defer { viewer = nil }
-                return viewer
+            let former = state.withLock { state in
+                defer { state.viewer = nil }
+                return state.viewer
             }
             if let former { viewers.remove(former) }
         }

@@ -301,6 +301,9 @@ final class StreamCalls: Sendable {
         }
     }
 
+    /// Gives a viewer another layer from now on; nil is the one that their link carries. A call that is over is no fault.
+    func choose(_ layer: ViewerLayer?, forCall number: UInt64) { state.withLock { $0.views[number] }?.choose(layer) }
+
     /// Ends a call. One that is over is no fault.
     func hangUp(_ number: UInt64) {
         if let peer = state.withLock({ $0.peers[number] }) { port.close(peer) }

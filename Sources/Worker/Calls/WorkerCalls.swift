@@ -65,13 +65,15 @@ public final class WorkerCalls: CallDesk {
     }
 
     public func restart(_ call: RestartedCall, reply: @escaping @Sendable (Result<String, CallRefusal>) -> Void) {
-        let calls = state.withLock { state in state.calls[call.number].flatMap { state.streams[$0] } }
-        reply(calls?.restart(call) ?? .failure(StreamCalls.over))
+        reply(calls(of: call.number)?.restart(call) ?? .failure(StreamCalls.over))
     }
 
-    public func hangUp(_ call: UInt64) {
-        let calls = state.withLock { state in state.calls[call].flatMap { state.streams[$0] } }
-        calls?.hangUp(call)
+    public func choose(_ layer: ViewerLayer?, forCall call: UInt64) { calls(of: call)?.choose(layer, forCall: call) }
+
+    public func hangUp(_ call: UInt64) { calls(of: call)?.hangUp(call) }
+
+    private func calls(of call: UInt64) -> StreamCalls? {
+        state.withLock { state in state.calls[call].flatMap { state.streams[$0] } }
     }
 
     public func callers(of stream: String) -> [Caller] {
