@@ -276,7 +276,8 @@ let package = Package(
             name: "WebRTCTests",
             // The worker's calls stand here, beside the peer that makes them.
             dependencies: [
-                "Worker", "WorkerProtocol", "Relay", "WebRTC", "Transport", "Packets", "Endpoint", "Media", "TestSupport",
+                "Worker", "WorkerProtocol", "Relay", "WebRTC", "Settings", "Transport", "Packets", "Endpoint", "Container",
+                "Telemetry", "Schedule", "Media", "TestStreams", "TestSupport",
             ]),
         .testTarget(name: "EndpointTests", dependencies: ["Endpoint"]),
         .testTarget(name: "ContainerTests", dependencies: ["Container", "Bitstream", "Media", "TestSupport"]),

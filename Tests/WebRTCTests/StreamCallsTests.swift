@@ -20,14 +20,17 @@ import WorkerProtocol
         return try Far(.client, local, at: local, fingerprint: identity.fingerprint)
     }
 
+    /// That of the offer that tests have.
+    static let fingerprint =
+        "sha-256 00:01:02:03:04:05:06:07:08:09:0A:0B:0C:0D:0E:0F:10:11:12:13:14:15:16:17:18:19:1A:1B:1C:1D:1E:1F"
+
     private static func offer(_ number: UInt64, of peer: TestPeer, takesOver: Bool = false) -> OfferedCall {
-        let former = "sha-256 00:01:02:03:04:05:06:07:08:09:0A:0B:0C:0D:0E:0F:10:11:12:13:14:15:16:17:18:19:1A:1B:1C:1D:1E:1F"
-        let text = CallOfferTests.edited((former, peer.identity.fingerprint.sdp))
+        let text = CallOfferTests.edited((Self.fingerprint, peer.identity.fingerprint.sdp))
         return OfferedCall(number: number, stream: "a", side: .publish, description: text, takesOver: takesOver)
     }
 
     /// Learns from the answer where to call and by which name.
-    private static func read(_ answer: String, into far: inout Far) throws {
+    static func read(_ answer: String, into far: inout PortLoopbackTests.Far) throws {
         let lines = answer.split(whereSeparator: \.isNewline)
         func value(_ name: String) throws -> String {
             String(try #require(lines.first { $0.hasPrefix("a=\(name):") }).dropFirst(name.count + 3))
