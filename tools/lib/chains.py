@@ -19,7 +19,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Chain:
-    """What the driver asks of every chain. `kind` tells the page how to call."""
+    """What the driver asks of every chain. `kind` tells the page how to call. `poor` is the link of a second viewer, where there is one:
+    bits a second, the share of datagrams that it loses, and milliseconds each way."""
+
+    poor = None
 
     def settle(self):
         """Called when the page sees pictures, before the time that is not measured. May wait."""
@@ -82,10 +85,13 @@ class WebRTCHTTP(Chain):
 
 class Burnish(WebRTCHTTP):
     """A burnishd of its own with one stream, from WHIP to WHEP. `settings` are those of the stream; `viewers=N` is not one, but
-    lets so many more watch, who join when the page sees pictures. `input` is the stream's."""
+    lets so many more watch, who join when the page sees pictures. Nor is `poor=300k/2%/80`: a second viewer. `input` is the stream's."""
 
     def __init__(self, name, burnishd, settings, input="whip:call"):
         self.viewer_count, self.viewers, self.watched = int(settings.pop("viewers", 0)), None, None
+        if "poor" in settings:
+            rate, loss, delay = settings.pop("poor").split("/")
+            self.poor = (float(rate.rstrip("kM")) * {"k": 1e3, "M": 1e6}[rate[-1]], float(loss.rstrip("%")) / 100, float(delay))
         port = free_port(socket.SOCK_STREAM)
         super().__init__(name, f"http://127.0.0.1:{port}/whip/call", f"http://127.0.0.1:{port}/whep/call")
         self.stream = f"http://127.0.0.1:{port}/api/v1/streams/call"

@@ -5,7 +5,7 @@ import pathlib
 import threading
 import time
 
-from proxy import Impairment
+from proxy import Impairment, Staircase
 
 HERE = pathlib.Path(__file__).resolve().parent
 FLAGS = ("--headless=new", "--no-sandbox", "--use-fake-ui-for-media-stream", "--autoplay-policy=no-user-gesture-required",
@@ -19,7 +19,8 @@ class Desk(http.server.ThreadingHTTPServer):
     """Serves the page, and carries its offers to the present chain: so a server needs no CORS for the page."""
 
     daemon_threads = True
-    chain = impairment = None
+    chain = impairment = poor = None
+    warm_up = 0.0
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Request)
@@ -27,11 +28,14 @@ class Desk(http.server.ThreadingHTTPServer):
     def answer(self, leg, sdp):
         if leg == "settle":
             self.chain.settle()
+            self.impairment.settle(self.warm_up)
             return ""
         if leg == "callee":
             return self.impairment.answer(sdp)
+        if leg == "poor":
+            return self.poor.answer(self.chain.answer("watch", self.poor.offer(sdp)))
         answer = self.chain.answer(leg, self.impairment.offer(sdp))
-        return answer if leg == "caller" else self.impairment.answer(answer)
+        return answer if leg == "caller" else self.impairment.answer(answer, watches=leg != "publish")
 
     def __enter__(self):
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -91,18 +95,23 @@ def browser(headful=False):
 
 def measure(driver, desk, chain, plan, impairment=None):
     """Runs `measure` of page.js on a chain; what it recorded, and what the proxies did. Times of the plan are milliseconds."""
-    desk.chain, desk.impairment = chain, impairment or Impairment()
+    desk.chain, desk.impairment, desk.warm_up = chain, impairment or Impairment(), plan["warmUp"] / 1000
+    if chain.poor:
+        rate, loss, delay = chain.poor
+        desk.poor = Impairment(loss, delay / 1000, link=Staircase([rate], 1))
     driver.set_script_timeout((plan["warmUp"] + plan["duration"]) / 1000 + 60)
     try:
         driver.get(f"http://127.0.0.1:{desk.server_port}/")
         record = driver.execute_async_script(
             "const [plan, done] = arguments;"
             "const begin = () => measure(plan).then(done, (e) => done({ fault: String(e.message ?? e) }));"
-            "window.measure ? begin() : addEventListener('load', begin)", {"kind": chain.kind, **plan})
+            "window.measure ? begin() : addEventListener('load', begin)", {"kind": chain.kind, "hasPoor": bool(chain.poor), **plan})
         driver.get("about:blank")
     finally:
         chain.hang_up()
         datagrams = desk.impairment.close()
+        if chain.poor:
+            desk.poor.close()
     if "fault" in record:
         raise RuntimeError(f"{chain.name}: {record['fault']}")
     return record, datagrams

@@ -128,6 +128,47 @@ def sound_figures(record, shown):
             "jitter_buffer_ms": buffer, "codec": record["later"]["heard"].get("codec"), "receiver": receiver}
 
 
+def longest_pause(record):
+    """The longest time in ms between two pictures that left the decoder in the measured time."""
+    times = sorted(each["at"] for each in record["decoded"] if record["begin"] <= each["at"] < record["end"])
+    return round(max((b - a for a, b in zip(times, times[1:])), default=0), 1)
+
+
+def staircase(link):
+    """How a link was used whose rate changes: overall and for each step. A step down is followed when what comes in half a second is no
+    more than the link carries; a step up when it carries 80 % of its rate for a second. None: not in this step."""
+    def step(number, rate):
+        begin, end = number * link.step, (number + 1) * link.step
+        inside = [each for each in link.datagrams if begin <= each[0] < end]
+        passed = [(second, size) for second, size, wait in inside if wait is not None]
+        offered = [(second, size) for second, size, _ in inside]
+        before = link.rates[number - 1] if number else rate
+
+        def first(datagrams, window, holds):
+            for tick in range(int((link.step - window) * 20) + 1):
+                at = begin + tick / 20
+                bits = sum(8 * size for second, size in datagrams if at <= second < at + window)
+                if holds(bits / window):
+                    return round(at - begin, 2)
+            return None
+
+        followed = None
+        if rate < before:
+            followed = first(offered, 0.5, lambda bits: bits <= rate)
+        elif rate > before:
+            followed = first(passed, 1, lambda bits: bits >= 0.8 * rate)
+        waits = [wait for _, _, wait in inside if wait is not None]
+        return {"rate": rate, "followed_s": followed, "use": round(sum(8 * size for _, size in passed) / link.step / rate, 3),
+                "queue_ms": {key: value and round(1000 * value, 1) for key, value in distribution(waits).items() if key != "count"},
+                "dropped": len(inside) - len(passed)}
+
+    steps = [step(*each) for each in enumerate(link.rates)]
+    end = len(link.rates) * link.step
+    waits = [wait for second, _, wait in link.datagrams if 0 <= second < end and wait is not None]
+    return {"steps": steps, "use": round(sum(s["use"] * s["rate"] for s in steps) / sum(link.rates), 3),
+            "queue_p95_ms": round(1000 * (percentile(waits, 0.95) or 0), 1)}
+
+
 def figures(record):
     """The figures of one run; times in milliseconds. `record` is what `measure` of page.js returns."""
     begin, end = record["begin"], record["end"]
@@ -151,8 +192,10 @@ def figures(record):
         "pictures_per_second": round(sum(decoded.kinds.values()) / (end - begin) * 1000, 2),
         "pictures_on_screen": shown.kinds,
         "latency_ms": distribution(latencies), "until_decoded_ms": distribution([round(v, 2) for v in until_decoded.values()]),
-        "first_picture_ms": round(record["firstPicture"], 1),
+        "first_picture_ms": round(record["firstPicture"], 1), "longest_pause_ms": longest_pause(record),
         "freezes": received.get("freezeCount", 0), "frozen_ms": received.get("totalFreezesDuration", 0) * 1000,
+        **({"poor": differences(record["before"]["poor"], record["later"]["poor"], RECEIVED) | {
+            "width": record["later"]["poor"].get("frameWidth")}} if record["before"].get("poor") else {}),
         **({"sound": sound_figures(record, shown)} if record.get("sound") else {}),
         "receiver": received, "sender": differences(record["before"]["sent"], sender, SENT), "latencies_ms": latencies,
     }

@@ -22,6 +22,17 @@ function texture(width, height) {
   return canvas
 }
 
+/** Pictures of noise, which take an encoder many bits. */
+function noise(width, height, count = 8) {
+  return Array.from({ length: count }, () => {
+    const canvas = new OffscreenCanvas(width / 2, height / 2), context = canvas.getContext("2d")
+    const image = context.createImageData(canvas.width, canvas.height)
+    for (let at = 0; at < image.data.length; at += 4) image.data.fill(256 * Math.random(), at, at + 3).fill(255, at + 3, at + 4)
+    context.putImageData(image, 0, 0)
+    return canvas
+  })
+}
+
 /** How often a screen shows a new picture, in ms. */
 const refresh = 1000 / 60
 
@@ -35,13 +46,14 @@ const refresh = 1000 / 60
 class Source {
   static sweeps = 2
 
-  constructor(canvas, { width, height, framesPerSecond, duration }) {
+  constructor(canvas, { width, height, framesPerSecond, duration, isNoisy }) {
     Object.assign(canvas, { width, height })
     this.context = canvas.getContext("2d", { willReadFrequently: true, alpha: false })
     this.stream = canvas.captureStream(0)
     this.track = this.stream.getVideoTracks()[0]
     this.track.contentHint = "motion"
     this.texture = texture(width, height)
+    this.noise = isNoisy ? noise(width, height) : []
     const interval = 1000 / framesPerSecond
     this.interval = interval * (1 + Source.sweeps * refresh / duration)
     /** [number, capture time in ms] of every frame. */
@@ -59,6 +71,11 @@ class Source {
     const pan = number * Math.max(1, Math.round(width * this.interval / 10000)) % width
     context.drawImage(texture, -pan, 0)
     context.drawImage(texture, width - pan, 0)
+    if (this.noise.length) {
+      context.globalAlpha = 0.3
+      context.drawImage(this.noise[number * 5 % this.noise.length], 0, 0, width, height)
+      context.globalAlpha = 1
+    }
     context.fillStyle = "#d8a040"
     context.beginPath()
     context.arc(width * (0.5 + 0.4 * Math.sin(number * 0.037)), height * 0.65, height / 9, 0, 2 * Math.PI)
@@ -198,8 +215,9 @@ async function statistics(peer, type, kind = "video") {
 }
 
 /** All that a run's figures need, at one moment. */
-async function allStatistics(watching, publishing, plan) {
+async function allStatistics(watching, publishing, poor, plan) {
   return {
+    poor: poor && await statistics(poor, "inbound-rtp"),
     received: await statistics(watching, "inbound-rtp"), sent: publishing && await statistics(publishing, "outbound-rtp"),
     heard: plan.sound ? await statistics(watching, "inbound-rtp", "audio") : null,
   }
@@ -222,7 +240,7 @@ async function measure(plan) {
   const tones = source && plan.sound ? new Tones() : null, played = tones && new Onsets(tones.track)
   const tracks = source ? [source.track, ...(tones ? [tones.track] : [])] : []
   const offset = await clockOffset()
-  let watching, publishing, viewer
+  let watching, publishing, poor, viewer
   const show = (peer) => {
     watching = peer
     viewer = new Viewer(video, peer.getReceivers().map((receiver) => receiver.track))
@@ -265,13 +283,22 @@ async function measure(plan) {
       + `${document.visibilityState}`)
   }
   const firstPicture = (await viewer.shown[0]).at - performance.timeOrigin - asked
+  if (plan.hasPoor) {
+    // A second viewer, who need not be looked at.
+    poor = (await call("poor", "recvonly", [], plan)).peer
+    peers.push(poor)
+    await connected(poor, "poor")
+    const hidden = Object.assign(document.createElement("video"), { muted: true, autoplay: true })
+    hidden.srcObject = new MediaStream(poor.getReceivers().map((receiver) => receiver.track))
+    document.body.append(hidden)
+  }
   await signal("settle", "")
   await after(plan.warmUp)
-  const before = await allStatistics(watching, publishing, plan)
+  const before = await allStatistics(watching, publishing, poor, plan)
   const begin = clock()
   await after(plan.duration)
   const end = clock()
-  const later = await allStatistics(watching, publishing, plan)
+  const later = await allStatistics(watching, publishing, poor, plan)
   // Frames that were sent in time may still be on their way.
   await after(1000)
   if (source) source.stopped = true

@@ -4,6 +4,7 @@ Every client gets a socket of its own towards the target, so that ICE sees one p
 drawn from a seed: the same datagrams in the same order have the same fates.
 """
 import heapq
+import math
 import random
 import re
 import select
@@ -12,32 +13,63 @@ import threading
 import time
 
 
+class Staircase:
+    """A link whose rate changes every `step` seconds, and then stays. Its queue drops what would wait longer than `queue` seconds.
+    The steps begin with `start`; before it the first rate holds."""
+
+    def __init__(self, rates, step, queue=0.5):
+        self.rates, self.step, self.queue = rates, step, queue
+        self.begin, self.free = math.inf, 0.0
+        # (second, bytes, how many seconds it waited for others; None where it was dropped) of each datagram.
+        self.datagrams = []
+
+    def start(self, at):
+        self.begin = at
+
+    def rate(self, second):
+        """Bits a second, so many seconds after the begin."""
+        return self.rates[min(int(second / self.step), len(self.rates) - 1) if second > 0 else 0]
+
+    def carry(self, size, now):
+        """When the datagram has passed; None where it is dropped."""
+        wait, second = max(0.0, self.free - now), now - self.begin
+        if wait > self.queue:
+            self.datagrams.append((second, size, None))
+            return None
+        self.datagrams.append((second, size, wait))
+        self.free = now + wait + size * 8 / self.rate(second + wait)
+        return self.free
+
+
 class Direction:
     """Draws what becomes of each datagram that goes one way."""
 
-    def __init__(self, loss, delay, jitter, seed):
+    def __init__(self, loss, delay, jitter, seed, link=None):
         self.loss, self.delay, self.jitter, self.random, self.last = loss, delay, jitter, random.Random(seed), 0.0
+        self.link = link
 
-    def due(self, now):
+    def due(self, now, size):
         """When the datagram is to be delivered; None when it is lost. The order is kept."""
         # Always two draws, so that one fate does not move all later ones.
         lost, late = self.random.random() < self.loss, self.random.random()
-        if lost:
+        # What is lost behind a link has used it.
+        passed = self.link.carry(size, now) if self.link else now
+        if lost or passed is None:
             return None
-        self.last = max(self.last, now + self.delay + self.jitter * late)
+        self.last = max(self.last, passed + self.delay + self.jitter * late)
         return self.last
 
 
 class Proxy:
     """Forwards between whoever sends to `port` and one target, on a thread of its own, until it is closed."""
 
-    def __init__(self, host, port, loss, delay, jitter, seed):
+    def __init__(self, host, port, loss, delay, jitter, seed, link=None):
         self.target = (host, port)
         self.entrance = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.entrance.bind((host, 0))
         self.port = self.entrance.getsockname()[1]
         self.up = Direction(loss, delay, jitter, 2 * seed)
-        self.down = Direction(loss, delay, jitter, 2 * seed + 1)
+        self.down = Direction(loss, delay, jitter, 2 * seed + 1, link)
         self.sockets, self.waiting, self.order = {}, [], 0
         self.forwarded = self.lost = 0
         self.is_open = True
@@ -79,7 +111,7 @@ class Proxy:
             pass  # An ICMP answer to an earlier datagram.
 
     def enqueue(self, direction, send, data, to):
-        due = direction.due(time.monotonic())
+        due = direction.due(time.monotonic(), len(data))
         if due is None:
             self.lost += 1
             return
@@ -88,11 +120,13 @@ class Proxy:
 
 
 class Impairment:
-    """The proxies of one run."""
+    """The proxies of one run.
 
-    def __init__(self, loss=0.0, delay=0.0, jitter=0.0, seed=1):
-        self.arguments, self.seed, self.proxies = (loss, delay, jitter), seed, []
-        self.is_on = bool(loss or delay or jitter)
+    With `link` (a Staircase) the way to whoever watches has a rate. Its rates count from the first datagram that comes there."""
+
+    def __init__(self, loss=0.0, delay=0.0, jitter=0.0, seed=1, link=None):
+        self.arguments, self.seed, self.proxies, self.link = (loss, delay, jitter), seed, [], link
+        self.is_on = bool(loss or delay or jitter or link)
 
     def offer(self, sdp):
         """An offer without candidates: the server must not learn a way around the proxy."""
@@ -100,7 +134,7 @@ class Impairment:
             return sdp
         return "".join(line for line in sdp.splitlines(True) if not line.startswith(("a=candidate:", "a=end-of-candidates")))
 
-    def answer(self, sdp):
+    def answer(self, sdp, watches=True):
         """An answer whose candidates are all replaced by one: a proxy before the first that UDP over IPv4 can reach."""
         if not self.is_on:
             return sdp
@@ -108,11 +142,16 @@ class Impairment:
         if not found:
             raise RuntimeError("the answer has no host candidate for UDP over IPv4 to put a proxy before")
         host, port = found[1], int(found[2])
-        proxy = Proxy(host, port, *self.arguments, self.seed * 1000 + len(self.proxies))
+        proxy = Proxy(host, port, *self.arguments, self.seed * 1000 + len(self.proxies), self.link if watches else None)
         self.proxies.append(proxy)
         line = f"a=candidate:1 1 udp 2130706431 {host} {proxy.port} typ host\r\n"
         before, *media = re.split(r"(?m)^(?=m=)", self.offer(sdp))
         return before + "".join(section + line for section in media)
+
+    def settle(self, seconds):
+        """What is measured begins so many seconds from now."""
+        if self.link:
+            self.link.start(time.monotonic() + seconds)
 
     def close(self):
         """Ends the proxies; how many datagrams they forwarded and lost."""
