@@ -6,7 +6,8 @@ import Media
 /// what the viewer's scaler makes of those (−12.5 VMAF NEG on a busy clip), with 1.3 to 2 times as many it is better (+3 to +9).
 ///
 /// Who cannot carry the publisher's pictures either gets sound alone, and is tried again: without pictures nothing shows what a link
-/// carries. A viewer for whom alone the encode works gets it with fewer bits instead, down to the operator's floor.
+/// carries. A viewer for whom alone the encode works gets it with fewer bits instead, down to the operator's floor; while a queue on
+/// their way empties, the link seems to carry less than that for a moment.
 ///
 /// A pure value; it reads no clock.
 struct LayerChoice {
@@ -47,6 +48,8 @@ struct LayerChoice {
     /// It doubles when a layer has proved too much within ``relapse``.
     static let longestWait = Nanoseconds.seconds(64)
     static let relapse = Nanoseconds.seconds(20)
+    /// For so long an encode that follows a viewer's link may find too little of it.
+    static let patience = Nanoseconds.seconds(2)
 
     /// What a link must carry more for, the higher.
     private enum Step: Int, Comparable {
@@ -59,6 +62,8 @@ struct LayerChoice {
     private var wait = Self.firstWait
     /// Since when there has been room for more.
     private var roomSince: MonotonicTime?
+    /// Since when an encode for this viewer alone has found too little.
+    private var shortSince: MonotonicTime?
     private var changed: (time: MonotonicTime, wasUp: Bool)?
 
     init() {}
@@ -83,9 +88,10 @@ struct LayerChoice {
             return
         }
         guard let capacity else { return }
-        let most = Self.highest(for: capacity, needs, isAlone)
+        let most = patient(Self.highest(for: capacity, needs, isAlone), isAlone, at: now)
         guard most >= step else { return fall(to: most, at: now) }
-        let next = step == .sound ? .sent : Self.highest(for: capacity / Self.room, needs, isAlone)
+        var next = Self.highest(for: capacity / Self.room, needs, isAlone)
+        if step == .sound { next = max(next, Self.trial(needs, isAlone)) }
         guard next > step else {
             roomSince = nil
             return
@@ -94,6 +100,21 @@ struct LayerChoice {
         roomSince = since
         guard now - since >= wait else { return }
         (step, roomSince, changed) = (next, nil, (now, true))
+    }
+
+    /// What is tried without knowing what the link carries: the least that shows it.
+    private static func trial(_ needs: Needs, _ isAlone: Bool) -> Step {
+        isAlone && needs.least < needs.sent ?? 0 ? .alone : .sent
+    }
+
+    private mutating func patient(_ most: Step, _ isAlone: Bool, at now: MonotonicTime) -> Step {
+        guard most == .sound, isAlone, step != .sound else {
+            shortSince = nil
+            return most
+        }
+        let since = shortSince ?? now
+        shortSince = since
+        return now - since < Self.patience ? .alone : .sound
     }
 
     private mutating func fall(to lower: Step, at now: MonotonicTime) {

@@ -90,6 +90,17 @@ struct LayerChoiceTests {
         #expect(up.map(\.layer) == [.sent], "\(up)")
     }
 
+    /// While a queue empties, an estimate says too little; and what is tried from sound is what needs least.
+    @Test func whoIsAloneKeepsPicturesThroughADip() {
+        var viewer = Viewer()
+        viewer.isAlone = true
+        #expect(viewer.run(seconds: 1.5, at: 200_000).isEmpty && viewer.run(seconds: 5, at: 400_000).isEmpty)
+        // A link that stays too poor.
+        #expect(viewer.run(seconds: 3, at: 200_000).map(\.layer) == [.sound])
+        let up = viewer.run(seconds: 6, at: 350_000)
+        #expect(up.map(\.layer) == [.enhanced] && viewer.run(seconds: 30, at: 350_000).isEmpty, "\(up)")
+    }
+
     @Test func nothingIsChosenWhereThereIsNothingElse() {
         var viewer = Viewer()
         #expect(viewer.run(seconds: 5, at: nil).isEmpty)
