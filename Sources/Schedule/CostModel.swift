@@ -46,6 +46,8 @@ public struct CostModel: Sendable, BitwiseCopyable {
         public var tileS = 25.0
         /// Nanoseconds per tile pixel (input side).
         public var tileM = 120.0
+        /// Nanoseconds per tile pixel (input side).
+        public var tileQ = 1150.0
         /// Nanoseconds per output pixel, for one synthesised frame.
         public var synthesise = 10.0
         /// Nanoseconds per output pixel.
@@ -110,7 +112,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
     static let floor = 1.0
 
     // Members rather than one array of all: an index that is known only at run time makes each question copy the array.
-    private var decode, base, synthesise, encode, emit, tileS, tileM: Entry
+    private var decode, base, synthesise, encode, emit, tileS, tileM, tileQ: Entry
     private var steps: InlineArray<16, Entry>
     /// The cores that the stream may count on.
     public var cores: Double
@@ -134,6 +136,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
         emit = entry(seeds.emit)
         tileS = entry(seeds.tileS * Double(tilePixels))
         tileM = entry(seeds.tileM * Double(tilePixels))
+        tileQ = entry(seeds.tileQ * Double(tilePixels))
         steps = InlineArray(repeating: entry(0))
         for kind in StepSet.all {
             guard let seed = kind.facts.seed else { continue }
@@ -152,6 +155,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
         case .tile(.base): nil
         case .tile(.neuralS): tileS
         case .tile(.neuralM): tileM
+        case .tile(.quality): tileQ
         case .step(let kind): steps[Int(kind.rawValue)]
         }
     }
@@ -166,6 +170,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
         case .tile(.base): break
         case .tile(.neuralS): tileS = entry
         case .tile(.neuralM): tileM = entry
+        case .tile(.quality): tileQ = entry
         case .step(let kind): steps[Int(kind.rawValue)] = entry
         }
     }
@@ -267,6 +272,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
         scale(.emit, 1)
         scale(.tile(.neuralS), 1)
         scale(.tile(.neuralM), 1)
+        scale(.tile(.quality), 1)
         for kind in StepSet.all { scale(.step(kind), kind.facts.place == .result ? outputs : inputs) }
     }
 

@@ -12,7 +12,7 @@ struct Forecast {
     /// The base upscale, with the steps that a picture may not go without.
     let base: Cost
     private let decode, synthesise, encode, emit: Cost
-    private let tileS, tileM: Double
+    private let tileS, tileM, tileQ: Double
     /// `workers` and `encoders` are the cores that enhancement and encoding keep busy.
     private let interval, cores, spare, workers, encoders, margin, tileAllowance: Double
     private let weights: Planner.Weights
@@ -41,6 +41,8 @@ struct Forecast {
         emit = costs[.emit]
         tileS = costs[.tile(.neuralS)].mean
         tileM = costs[.tile(.neuralM)].mean
+        // Too high a seed would never be tried: until then it is what this machine takes for the tier below, times the work.
+        tileQ = costs.hasObserved(.tile(.quality)) ? costs[.tile(.quality)].mean : Tier.workOfQuality * tileM
         self.interval = interval
         self.cores = cores
         self.spare = spare
@@ -69,6 +71,7 @@ struct Forecast {
         case .base: 0
         case .neuralS: tileS
         case .neuralM: tileM
+        case .quality: tileQ
         }
     }
 
@@ -210,7 +213,7 @@ struct Forecast {
         guard hasTime(for: rung, limit: limit) else { return false }
         guard rung.tier > .base else { return true }
         let grant = grant(synthesises: rung.synthesises)
-        let below: Tier = rung.tier == .neuralM ? .neuralS : .base
+        let below = Tier(rawValue: rung.tier.rawValue - 1)!
         let least = max(benefit(below, grant: grant), Tier.neuralS.gain / 4)
         return benefit(rung.tier, grant: grant) * limit >= least * weights.climb
     }
@@ -223,6 +226,7 @@ extension Tier {
         case .base: 0
         case .neuralS: 0.44
         case .neuralM: 0.73
+        case .quality: 0.95
         }
     }
 }

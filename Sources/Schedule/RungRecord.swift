@@ -6,7 +6,7 @@ public struct RungRecord: Sendable, BitwiseCopyable {
     public private(set) var rung: Rung?
     public private(set) var changes: UInt64 = 0
     private var since = MonotonicTime(nanoseconds: 0)
-    private var times = InlineArray<7, Nanoseconds>(repeating: .zero)
+    private var times = InlineArray<9, Nanoseconds>(repeating: .zero)
 
     public init() {}
 

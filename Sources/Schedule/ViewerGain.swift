@@ -18,7 +18,8 @@ public enum ViewerGain {
         switch tier {
         case .base: return nil
         case .neuralS: brought = 18.7
-        case .neuralM: brought = 23.7
+        // The fit has no figures of `quality`: it brings no less.
+        case .neuralM, .quality: brought = 23.7
         }
         // A quantiser by which coefficients are chosen codes better than the same one without.
         let chosen: Float = preset > .ultrafast ? 1.7 : 0

@@ -31,8 +31,8 @@ public enum StreamKeys {
                 loses and repeats none.
                 """),
         .choice(
-            "tier", \.settings.tier, [("auto", best)] + Tier.allCases.map { ($0.name, $0) }, .live,
-            help: "The best super-resolution tier that may be used. auto is the best there is."),
+            "tier", \.settings.tier, [("auto", .usual)] + Tier.allCases.map { ($0.name, $0) }, .live,
+            help: "The best super-resolution tier that may be used. auto is neural-m. quality takes nine times as long: where there is time."),
         .choice(
             "content", \.settings.content, StreamSettings.Content.allCases.map { ($0.rawValue, $0) }, .live,
             help: """
@@ -237,8 +237,6 @@ public enum StreamKeys {
     ]
 
     private static let threads = 1...16
-    /// What `auto` means.
-    private static var best: Tier { Tier.allCases.max()! }
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 

@@ -33,7 +33,7 @@ public struct StreamSettings: Hashable, Sendable {
     }
 
     /// The best tier of super-resolution that may be used. The scheduler decides frame by frame.
-    public var tier = Tier.neuralM
+    public var tier = Tier.usual
     /// For which content the networks are trained that enlarge pictures.
     public var content = Content.auto
     /// What becomes of HDR pictures (PQ, HLG).

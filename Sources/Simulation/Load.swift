@@ -23,6 +23,7 @@ public struct FrameLoad: Sendable, BitwiseCopyable {
     /// One tile of each neural tier.
     public var tileS = 0.0
     public var tileM = 0.0
+    public var tileQ = 0.0
     /// One synthesised frame.
     public var synthesise = 0.0
     /// Encoding the original, and one synthesised frame.
@@ -39,6 +40,7 @@ public struct FrameLoad: Sendable, BitwiseCopyable {
         case .base: 0
         case .neuralS: tileS
         case .neuralM: tileM
+        case .quality: tileQ
         }
     }
 
@@ -49,6 +51,7 @@ public struct FrameLoad: Sendable, BitwiseCopyable {
         steps.scale { factor }
         tileS *= factor
         tileM *= factor
+        tileQ *= factor
         synthesise *= factor
         encode *= factor
         encodeSynthesised *= factor
@@ -245,6 +248,7 @@ struct FrameSource: Sendable {
         let tile = noise()
         frame.tileS *= tile
         frame.tileM *= tile
+            frame.tileQ *= tile
         frame.synthesise *= noise()
         frame.encode *= noise()
         frame.encodeSynthesised *= noise()

@@ -10,6 +10,7 @@ extension Load {
         costs.base = 2.5e6
         costs.tileS = 0.03e6
         costs.tileM = 0.125e6
+        costs.tileQ = 1.1e6
         costs.synthesise = 6e6
         costs.encode = 8e6
         costs.encodeSynthesised = 8e6

@@ -32,8 +32,7 @@ extension Trace {
     /// replay is a little pessimistic.
     public static func loads(_ records: [TraceRecord], like usual: Load = .usual("trace")) -> [FrameLoad] {
         var known = usual.costs
-        let ratio = usual.costs.tileM / usual.costs.tileS
-        var loads: [FrameLoad] = []
+                var loads: [FrameLoad] = []
         for record in records.sorted(by: { ($0.arrival, $0.id) < ($1.arrival, $1.id) }) {
             func cost(_ value: Nanoseconds?, _ last: Double) -> Double {
                 value.map { max(1, Double($0.count)) } ?? last
@@ -48,8 +47,10 @@ extension Trace {
             known.encode = cost(record.encode, known.encode)
             if record.tiles > 0, let time = record.tileTime {
                 let tile = max(1, Double(time.count) / Double(record.tiles))
-                known.tileS = record.tier == .neuralM ? tile / ratio : tile
-                known.tileM = known.tileS * ratio
+                let ratio = tile / usual.costs.tile(max(record.tier, .neuralS))
+                known.tileS = usual.costs.tileS * ratio
+                known.tileM = usual.costs.tileM * ratio
+                known.tileQ = usual.costs.tileQ * ratio
             }
             var load = known
             load.arrival = record.arrival

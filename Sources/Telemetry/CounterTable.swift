@@ -114,6 +114,7 @@ extension StreamCounters.Counter {
         case .traceRecordsMissed: .own("trace_records_missed", "Records of frames that are missing in the trace.")
         case .tilesSmall: .part(of: .tiles, "neural-s", "tiles_neural_s", "By the small network.")
         case .tilesMedium: .part(of: .tiles, "neural-m", "tiles_neural_m", "By the medium network.")
+        case .tilesQuality: .part(of: .tiles, "quality", "tiles_quality", "By the largest network.")
         case .tilesReused: .own("tiles_reused", "Tiles of super-resolution that were copied from the frame before.")
         case .tilesLeft: .own("tiles_left", "Tiles of super-resolution that were planned and not reached in time.")
         case .slates: .own("slates", "Repeated frames that were the grey picture.")

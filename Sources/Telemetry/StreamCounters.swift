@@ -24,6 +24,7 @@ public final class StreamCounters: Sendable {
         case otherProgramPacketsIn, otherProgramPacketsOut, otherProgramPacketsDropped
         case recordingBytes, recordingFiles, recordingDroppedSlow, recordingDroppedFailed, recordingDroppedRefused
         case viewersToEnhanced, viewersToSent, viewersToSound, picturesToViewers
+        case tilesQuality
     }
 
     private let values: Values
@@ -32,7 +33,7 @@ public final class StreamCounters: Sendable {
     /// One atomic for each raw value of ``Counter``. They share cache lines, which is cheap enough because they change at most
     /// a few hundred times a second.
     private struct Values: ~Copyable {
-        var slots: InlineArray<63, Atomic<UInt64>> = .init { _ in Atomic(0) }
+        var slots: InlineArray<64, Atomic<UInt64>> = .init { _ in Atomic(0) }
         /// For each kind of step: pictures, and nanoseconds.
         var steps: InlineArray<32, Atomic<UInt64>> = .init { _ in Atomic(0) }
     }

@@ -102,14 +102,14 @@ struct RelayCommand: ParsableCommand {
     }
 }
 
-/// The best tier that may be used; `auto` is the best there is.
+/// The best tier that may be used; `auto` is the best of those that are usual.
 struct TierArgument: ExpressibleByArgument {
     var value: Tier
 
     init(_ value: Tier) { self.value = value }
 
     init?(argument: String) {
-        guard let tier = argument == "auto" ? .neuralM : Tier(name: argument) else { return nil }
+        guard let tier = argument == "auto" ? .usual : Tier(name: argument) else { return nil }
         value = tier
     }
 

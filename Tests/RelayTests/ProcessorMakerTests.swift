@@ -25,6 +25,25 @@ import Testing
         #expect((made == nil) == (output.height < 16))
     }
 
+    /// The largest network is made where it is asked for; until it is there the tier below is the best.
+    @Test func theLargestNetworkIsMadeWhereItIsAskedFor() throws {
+        var settings = StreamSettings()
+        let size = PictureSize(width: 160, height: 96)
+        let recipe = EnhancementRecipe(
+            enlargement: Enlargement(from: size, to: size.scaled(by: 2)), order: .beforeOriginal,
+            workers: WorkerPool(threadCount: 1))
+        let usual = EnhancementAbilities(for: settings, doubles: true, synthesises: false)
+        let enhancement = try Enhancement(recipe, usual)
+        #expect(settings.tier == .neuralM && enhancement.ceiling(.quality) == .neuralM && enhancement.ceiling(.neuralS) == .neuralS)
+        settings.tier = .quality
+        let asked = EnhancementAbilities(for: settings, doubles: true, synthesises: false)
+        let lack = enhancement.lack(of: asked)
+        #expect(lack.networks)
+        #expect(enhancement.adopt(recipe.make(lack)) && enhancement.ceiling(.quality) == .quality)
+        let withdrawn = enhancement.lack(of: usual)
+        #expect(withdrawn.networks && enhancement.adopt(recipe.make(withdrawn)) && enhancement.ceiling(.quality) == .neuralM)
+    }
+
     /// Another content is another session with other weights, and nothing else is made anew.
     @Test func anotherContentHasOtherWeights() throws {
         var settings = StreamSettings()
@@ -35,7 +54,7 @@ import Testing
         let general = EnhancementAbilities(for: settings, doubles: true, synthesises: true)
         settings.content = .calls
         let calls = EnhancementAbilities(for: settings, doubles: true, synthesises: true)
-        #expect(general.networks == .general && calls.networks == .calls)
+        #expect(general.networks?.content == .general && calls.networks?.content == .calls)
         let enhancement = try Enhancement(recipe, general)
         #expect(enhancement.lack(of: general).isEmpty)
         let lack = enhancement.lack(of: calls)

@@ -122,6 +122,7 @@ import Testing
 
     @Test func autoIsTheBestTier() throws {
         #expect(try StreamValues(["tier": "auto"]).settings.tier == .neuralM)
+        #expect(try StreamValues(["tier": "quality"]).settings.tier == .quality)
         #expect(try StreamValues(["bitrate": "auto", "fps": "input"]) == StreamValues())
     }
 

@@ -23,6 +23,7 @@ extension Load {
         load.costs.encodeSynthesised *= encode
         load.costs.tileS *= within(0.5, 2)
         load.costs.tileM *= within(0.5, 2)
+        load.costs.tileQ = load.costs.tileM * 9
         load.deadline.budget = .milliseconds(within(40, 200))
         load.jitter = .milliseconds(within(0, 10))
         load.origin = of([.source, .source, .arrival])
@@ -33,7 +34,7 @@ extension Load {
         load.nonReferenceEvery = of([0, 0, 2, 3])
         load.cores = of([1, 2, 2, 4])
         load.workers = of([1, min(2, load.cores)])
-        load.ceiling = of([.base, .neuralS, .neuralM])
+        load.ceiling = of([.base, .neuralS, .neuralM, .quality])
         let from = Nanoseconds.seconds(within(2, 4))
         let to = from + .seconds(within(0.5, 4))
         switch Int(within(0, 8)) {

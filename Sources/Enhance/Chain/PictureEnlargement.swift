@@ -57,7 +57,7 @@ public final class PictureEnlargement {
         let result = unsafe try session.process(
             picture, into: output, tiles: asked.span, wish.parameters, afterBase: afterBase)
         if tileCount > 0 {
-            let lacking = result.tilesSmall + result.tilesMedium + result.tilesLeft
+            let lacking = result.tilesComputed + result.tilesLeft
             staleTiles = max(1, requests.isEmpty ? tileCount - result.tilesReused : lacking)
             for tile in 0..<tileCount where session.outcome(ofTile: tile).tier > .base { tiles.recordRefined(tile) }
         }

@@ -9,10 +9,10 @@ public enum SuperResolutionTier: UInt8, CaseIterable, Comparable, Sendable, Bitw
     case neuralSmall
     /// A larger one, about twelve thousand.
     case neuralMedium
-    /// One that takes nine times as long as ``neuralMedium``, for files and stills. Live streams never have it.
+    /// One that takes nine times as long as ``neuralMedium``, for files, stills, and live streams of which somebody asks it.
     case quality
 
-    /// The tiers of live streams.
+    /// The tiers of live streams that do not ask for more.
     public static let live: [SuperResolutionTier] = [.base, .neuralSmall, .neuralMedium]
 
     /// The name on the command line and in reports.

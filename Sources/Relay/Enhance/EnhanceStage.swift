@@ -130,6 +130,7 @@ final class EnhanceStage {
             let contents =
                 settings.value.content == .auto ? NetworkContent.allCases : [settings.value.content.networks(.general)]
             for content in contents { SuperResolutionNetwork.readShipped(for: content) }
+            if settings.value.tier == .quality { _ = SuperResolutionNetwork.shipped(.quality) }
         }
         while true {
             let now = MonotonicTime.now()
@@ -282,7 +283,7 @@ final class EnhanceStage {
         if configuration.options.keepSize { kept = made.output }
         if isOtherSize { control.report(.picture(input: made.input, output: made.output)) }
         var planning = Planner.Configuration(input: made.input, output: made.output, interval: .milliseconds(33.3))
-        planning.ceiling = made.tileCount > 0 ? settings.value.tier : .base
+        planning.ceiling = made.ceiling(settings.value.tier)
         planning.tilePixels = made.tilePixels
         planning.synthesises = configuration.synthesises(settings.value)
         planning.workers = configuration.options.threads
@@ -333,8 +334,7 @@ final class EnhanceStage {
         }
         if !isSynthesising { enhancement.forget() }
         schedule.change(
-            ceiling: enhancement.tileCount > 0 ? settings.value.tier : .base, synthesises: isSynthesising,
-            caution: settings.value.caution)
+            ceiling: enhancement.ceiling(settings.value.tier), synthesises: isSynthesising, caution: settings.value.caution)
     }
 
     // MARK: Pictures
@@ -437,7 +437,7 @@ final class EnhanceStage {
 
     /// Records how a picture was enlarged, and reports its costs.
     private func record(_ result: SuperResolutionResult, _ tier: Tier, in ticket: inout FrameTicket) {
-        let computed = result.tilesSmall + result.tilesMedium
+        let computed = result.tilesComputed
         ticket.record.tier = computed + result.tilesReused > 0 ? tier.rawValue : Tier.base.rawValue
         ticket.record.tilesComputed = Int32(clamping: computed)
         ticket.record.tilesReused = Int32(clamping: result.tilesReused)
@@ -445,6 +445,7 @@ final class EnhanceStage {
         ticket.record.tileTime = computed > 0 ? result.tileTime : nil
         books.counters.add(.tilesSmall, UInt64(result.tilesSmall))
         books.counters.add(.tilesMedium, UInt64(result.tilesMedium))
+        books.counters.add(.tilesQuality, UInt64(result.tilesQuality))
         books.counters.add(.tilesReused, UInt64(result.tilesReused))
         books.counters.add(.tilesLeft, UInt64(result.tilesLeft))
         guard !isCold else { return }

@@ -13,8 +13,8 @@ final class Enhancement {
     var input: PictureSize { enlargement.input }
     var output: PictureSize { enlargement.output }
     private let chain: PictureChain
-    /// For which content the networks are trained that are here.
-    private var networks: NetworkContent?
+    /// The networks that are here.
+    private var networks: NetworkChoice?
     /// What is asked of the steps.
     private var settings: StepSettings
     /// The steps that are here and change something.
@@ -74,6 +74,12 @@ final class Enhancement {
     var synthesises: Bool { chain.synthesis != nil }
     /// How many tiles a picture has; 0 when only `base` can be used.
     var tileCount: Int { chain.enlarging.tileCount }
+
+    /// The best tier up to the wanted one whose network is here.
+    func ceiling(_ wanted: Tier) -> Tier {
+        guard let networks, tileCount > 0 else { return .base }
+        return networks.quality ? wanted : min(wanted, .usual)
+    }
     /// How many tiles of the next picture are likely to be worth computing.
     var staleTiles: Int { chain.enlarging.staleTiles }
     /// Input samples of a whole tile.
@@ -196,6 +202,7 @@ extension Tier {
         case .base: nil
         case .neuralS: .neuralSmall
         case .neuralM: .neuralMedium
+        case .quality: .quality
         }
     }
 }

@@ -5,11 +5,18 @@ import Schedule
 import Settings
 import Synchronization
 
+/// Which networks an enhancement has.
+struct NetworkChoice: Hashable, Sendable {
+    /// For which content they are trained.
+    var content: NetworkContent
+    /// Whether that of ``Tier/quality`` is among them: it takes memory of its own.
+    var quality = false
+}
+
 /// Which processors an enhancement has.
 struct EnhancementAbilities: Hashable, Sendable {
-    /// For which content networks are trained; nil where there are none. A session with networks costs more for each picture than
-    /// one without, also when no tile is computed.
-    var networks: NetworkContent?
+    /// Nil where there are none. A session with networks costs more for each picture than one without, also when no tile is computed.
+    var networks: NetworkChoice?
     var synthesises: Bool
     /// What the steps on single pictures can do.
     var steps = StepSettings()
@@ -24,7 +31,9 @@ extension EnhancementAbilities {
     ///   - doubles: whether pictures are doubled before they get their size (``Enlargement/doubles``).
     ///   - found: for which content networks suit the pictures.
     init(for settings: StreamSettings, doubles: Bool, synthesises: Bool, found: NetworkContent = .general) {
-        networks = settings.tier > .base && doubles ? settings.content.networks(found) : nil
+        networks =
+            settings.tier > .base && doubles
+            ? NetworkChoice(content: settings.content.networks(found), quality: settings.tier == .quality) : nil
         self.synthesises = synthesises
         steps = settings.steps
     }
@@ -36,11 +45,14 @@ struct EnhancementRecipe: Sendable {
     let order: SynthesisOrder
     let workers: WorkerPool
 
-    func makeEnlargement(_ networks: NetworkContent?) throws(EnhanceError) -> PictureEnlargement {
+    func makeEnlargement(_ networks: NetworkChoice?) throws(EnhanceError) -> PictureEnlargement {
         var enlarging = SuperResolutionConfiguration(size: enlargement.input)
         enlarging.scaleFactor = enlargement.doubles ? 2 : 1
         enlarging.outputSize = enlargement.output
-        if let networks { enlarging.useShippedNetworks(for: networks) }
+        if let networks {
+            enlarging.useShippedNetworks(for: networks.content)
+            if networks.quality { enlarging.networks[.quality] = .shipped(.quality) }
+        }
         return try PictureEnlargement(enlarging, workers: workers)
     }
 
