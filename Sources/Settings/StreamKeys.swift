@@ -32,7 +32,9 @@ public enum StreamKeys {
                 """),
         .choice(
             "tier", \.settings.tier, [("auto", .usual)] + Tier.allCases.map { ($0.name, $0) }, .live,
-            help: "The best super-resolution tier that may be used. auto is neural-m. quality takes nine times as long: where there is time."),
+            help:
+                "The best super-resolution tier that may be used. auto is neural-m. quality takes nine times as long: where there is time."
+        ),
         .choice(
             "content", \.settings.content, StreamSettings.Content.allCases.map { ($0.rawValue, $0) }, .live,
             help: """

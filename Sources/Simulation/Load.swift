@@ -248,7 +248,7 @@ struct FrameSource: Sendable {
         let tile = noise()
         frame.tileS *= tile
         frame.tileM *= tile
-            frame.tileQ *= tile
+        frame.tileQ *= tile
         frame.synthesise *= noise()
         frame.encode *= noise()
         frame.encodeSynthesised *= noise()

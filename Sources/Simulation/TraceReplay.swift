@@ -32,7 +32,7 @@ extension Trace {
     /// replay is a little pessimistic.
     public static func loads(_ records: [TraceRecord], like usual: Load = .usual("trace")) -> [FrameLoad] {
         var known = usual.costs
-                var loads: [FrameLoad] = []
+        var loads: [FrameLoad] = []
         for record in records.sorted(by: { ($0.arrival, $0.id) < ($1.arrival, $1.id) }) {
             func cost(_ value: Nanoseconds?, _ last: Double) -> Double {
                 value.map { max(1, Double($0.count)) } ?? last

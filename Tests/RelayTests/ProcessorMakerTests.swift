@@ -34,7 +34,8 @@ import Testing
             workers: WorkerPool(threadCount: 1))
         let usual = EnhancementAbilities(for: settings, doubles: true, synthesises: false)
         let enhancement = try Enhancement(recipe, usual)
-        #expect(settings.tier == .neuralM && enhancement.ceiling(.quality) == .neuralM && enhancement.ceiling(.neuralS) == .neuralS)
+        #expect(
+            settings.tier == .neuralM && enhancement.ceiling(.quality) == .neuralM && enhancement.ceiling(.neuralS) == .neuralS)
         settings.tier = .quality
         let asked = EnhancementAbilities(for: settings, doubles: true, synthesises: false)
         let lack = enhancement.lack(of: asked)

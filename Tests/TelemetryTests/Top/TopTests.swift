@@ -33,7 +33,7 @@ import Testing
         snapshot.writers = 2
         snapshot.process = 4711
         snapshot.startedAt = MonotonicTime(nanoseconds: 1_000_000_000 - 3_600_000_000_000)
-        snapshot.gauges.rung = 0
+        snapshot.gauges.rung = Rung.all.firstIndex { $0.name == "neural-m+synthesis" }.map { UInt8($0) }
         snapshot.gauges.rate = 59.94
         snapshot.gauges.coresLeast = 0.3
         snapshot.gauges.coresSynthesising = 1.2
