@@ -258,10 +258,12 @@ public struct Planner: Policy, Sendable {
             }
         }
         let tile = forecast.tile(ladder.rung.tier)
-        if ladder.rung.tier > .base, grant >= tile, frame.tiles > 0 {
+        // A tile that has begun is not stopped: where one takes so long, none begins in the time of the last.
+        let reserve = ladder.rung.tier > .usual ? tile : 0
+        if ladder.rung.tier > .base, grant - reserve >= tile, frame.tiles > 0 {
             plan.tier = ladder.rung.tier
-            plan.tiles = min(frame.tiles, Int(grant / tile))
-            plan.stop = end
+            plan.tiles = min(frame.tiles, Int((grant - reserve) / tile))
+            plan.stop = end + -Self.time(reserve)
         }
         return plan
     }
