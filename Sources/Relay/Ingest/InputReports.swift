@@ -102,7 +102,7 @@ struct InputReports {
 
     // MARK: The program
 
-    /// - Returns: whether the stream was not left out before: also when the source returns or its program map changes.
+    /// - Returns: false where it was said before: the source may have returned, or its program map changed.
     mutating func leaveOut(_ stream: ElementaryStreamDescription) -> Bool {
         guard leftOut.insert(LeftOutStream(id: stream.id, codec: stream.codec)).inserted else { return false }
         say("\(stream.codec.name) on PID \(stream.id) is left out")

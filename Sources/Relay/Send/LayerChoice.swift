@@ -49,7 +49,7 @@ struct LayerChoice {
     static let longestWait = Nanoseconds.seconds(64)
     static let relapse = Nanoseconds.seconds(20)
     /// For so long an encode that follows a viewer's link may find too little of it.
-    static let patience = Nanoseconds.seconds(2)
+    static let longestDip = Nanoseconds.seconds(2)
 
     /// What a link must carry more for, the higher.
     private enum Step: Int, Comparable {
@@ -88,7 +88,7 @@ struct LayerChoice {
             return
         }
         guard let capacity else { return }
-        let most = patient(Self.highest(for: capacity, needs, isAlone), isAlone, at: now)
+        let most = bridgingDip(Self.highest(for: capacity, needs, isAlone), isAlone, at: now)
         guard most >= step else { return fall(to: most, at: now) }
         var next = Self.highest(for: capacity / Self.room, needs, isAlone)
         if step == .sound { next = max(next, Self.trial(needs, isAlone)) }
@@ -107,14 +107,15 @@ struct LayerChoice {
         isAlone && needs.least < needs.sent ?? 0 ? .alone : .sent
     }
 
-    private mutating func patient(_ most: Step, _ isAlone: Bool, at now: MonotonicTime) -> Step {
+    /// What is lower than an encode for this viewer alone counts only once it has lasted.
+    private mutating func bridgingDip(_ most: Step, _ isAlone: Bool, at now: MonotonicTime) -> Step {
         guard most == .sound, isAlone, step != .sound else {
             shortSince = nil
             return most
         }
         let since = shortSince ?? now
         shortSince = since
-        return now - since < Self.patience ? .alone : .sound
+        return now - since < Self.longestDip ? .alone : .sound
     }
 
     private mutating func fall(to lower: Step, at now: MonotonicTime) {

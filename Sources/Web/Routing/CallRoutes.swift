@@ -50,15 +50,17 @@ extension Routes {
         ]
     }
 
+    private static let viewersCall: [Route.Parameter] = [
+        .init(name: "name", place: .path, about: "The name of the stream's whep: leg.", schema: .text(most: 64)),
+        .init(name: "call", place: .path, about: "The call's id.", schema: .text(most: 64)),
+    ]
+
     /// A viewer's call goes on with other pictures.
     static let layer = Route(
         method: .put, path: CallAnswers.path(.play) + "/{name}/{call}/layer", id: "chooseLayer",
         summary: "A viewer gets another layer from now on, from a keyframe on: `auto` is what the link carries.",
         access: .calls,
-        parameters: [
-            .init(name: "name", place: .path, about: "The name of the stream's whep: leg.", schema: .text(most: 64)),
-            .init(name: "call", place: .path, about: "The call's id.", schema: .text(most: 64)),
-        ],
+        parameters: viewersCall,
         body: .object("", ["layer": .choice(CallAnswers.layers)]),
         success: .init(status: .noContent, about: "It is known."), problems: [.tokenNeeded],
         admit: CallAnswers.admit(.play), answer: CallAnswers.chooseLayer)
@@ -68,10 +70,7 @@ extension Routes {
         method: .put, path: CallAnswers.path(.play) + "/{name}/{call}/freezes", id: "tellFreezes",
         summary: "A viewer says how often its own picture has stood still. The list of callers shows it; nothing else follows.",
         access: .calls,
-        parameters: [
-            .init(name: "name", place: .path, about: "The name of the stream's whep: leg.", schema: .text(most: 64)),
-            .init(name: "call", place: .path, about: "The call's id.", schema: .text(most: 64)),
-        ],
+        parameters: viewersCall,
         body: .object("", ["freezes": .integer(0...CallAnswers.mostFreezes)]),
         success: .init(status: .noContent, about: "It is known."), problems: [.tokenNeeded],
         admit: CallAnswers.admit(.play), answer: CallAnswers.tellFreezes)
