@@ -1,4 +1,5 @@
 import Glibc
+import Media
 
 /// A WebRTC leg as a URL describes it: `whip:NAME` receives what a browser or another publisher sends (WHIP, RFC 9725), and
 /// `whep:NAME` sends to viewers (WHEP). Peers come by the service's HTTP interface: `/whip/NAME` and `/whep/NAME`.
@@ -22,6 +23,9 @@ public struct CallEndpoint: Hashable, Sendable {
     public var viewers: Int?
     /// The most bits a second that the publisher of a `whip:` leg is to send; nil for the usual.
     public var bitRate: Int?
+
+    /// The smaller encode of a `whep:` leg, for viewers whose link carries no other pictures; nil for none.
+    public var small: SmallEncode?
 
     public static let usualViewers = 16
     public static let mostViewers = 256
@@ -70,13 +74,18 @@ public struct CallEndpoint: Hashable, Sendable {
                 throw fault("viewers is 1 to \(Self.mostViewers), not \(quoted(value))")
             }
             viewers = number
+        case "small" where side == .whep:
+            guard let wanted = SmallEncode(parsing: value) else {
+                throw fault("small is a size and bits a second, as 320x180@200k, not \(quoted(value))")
+            }
+            small = wanted
         case "bitrate" where side == .whip:
             guard let rate = Endpoint.bitRate(value) else {
                 throw fault("bitrate is bits a second, as 2M or 800k, not \(quoted(value))")
             }
             bitRate = rate
         default:
-            let known = side == .whep ? "port, address and viewers" : "port, address and bitrate"
+            let known = side == .whep ? "port, address, viewers and small" : "port, address and bitrate"
             throw fault("unknown key \(quotedKey(key)); known are \(known)")
         }
     }
@@ -104,6 +113,7 @@ extension CallEndpoint: CustomStringConvertible {
     public var description: String {
         var pairs = (port == 0 ? [] : ["port=\(port)"]) + addresses.map { "address=\($0)" }
         if let viewers { pairs.append("viewers=\(viewers)") }
+        if let small { pairs.append("small=\(small)") }
         if let bitRate { pairs.append("bitrate=\(bitRateText(bitRate))") }
         return "\(side.rawValue):\(name)" + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
     }

@@ -10,7 +10,7 @@ import Settings
 import Telemetry
 import Transport
 
-/// One stream, from its source to its sink: five threads and the queues between them. See docs/design/architecture.md.
+/// One stream, from its source to its sink: six threads and the queues between them. See docs/design/architecture.md.
 ///
 /// `run` belongs to one thread; `stop` and `change` may be called from any.
 public final class Relay: Sendable {
@@ -127,7 +127,9 @@ public final class Relay: Sendable {
                 nextLoadSample = now + MachineMeter.loadSampleInterval
             }
             if now >= nextSample {
-                if configuration.watchesMachine, let cores = meter.measureCores() { channels.available.record(measured: cores) }
+                if configuration.watchesMachine, let cores = meter.measureCores() {
+                    channels.available.record(measured: cores.less(channels.extra.load))
+                }
                 chooseOutput(at: now)
                 write(&figures)
                 peers?.write(source.peers, of: .input)
@@ -359,6 +361,10 @@ public final class Relay: Sendable {
             },
             StageThread(name: "encode") { [finished, output, channels] in
                 EncodeStage(finished: finished, output: output, channels: channels).run()
+            },
+            // Whatever it does gives way to the stages of the frame path.
+            StageThread(name: "extra", niceness: 5) { [output, channels] in
+                ExtraEncodeStage(output: output, channels: channels).run()
             },
             StageThread(name: "send") { [output, channels] in
                 output.run()

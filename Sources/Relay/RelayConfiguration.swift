@@ -37,6 +37,14 @@ public struct RelayConfiguration: Sendable {
     /// output calls until somebody answers.
     public var firstConnection: Nanoseconds? = .seconds(5)
 
+    /// The smaller encode that the first output of calls asks for; nil for none.
+    var smallEncoding: ExtraEncoding? {
+        for case .call(let endpoint) in outputs {
+            return endpoint.small.map { ExtraEncoding(codec: .h264, box: $0.size, mostBits: $0.bitRate) }
+        }
+        return nil
+    }
+
     /// Whether frames are synthesised with these settings.
     func synthesises(_ settings: StreamSettings) -> Bool { options.fps != nil || settings.interpolate > 1 }
 
@@ -103,6 +111,11 @@ public struct RelayConfiguration: Sendable {
     var makeEncoder: @Sendable (VideoEncoderConfiguration) throws(CodecError) -> any PictureEncoder = {
         (configuration) throws(CodecError) in try VideoEncoder(configuration)
     }
+
+    var makeExtraEncoder: @Sendable (VideoEncoderConfiguration, ExtraEncoding.Codec) throws(CodecError) -> any PictureEncoder =
+        {
+            (configuration, _) throws(CodecError) in try VideoEncoder(configuration)
+        }
 
     /// The encoder's settings for pictures of one size.
     /// - Parameters:

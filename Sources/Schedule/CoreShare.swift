@@ -24,6 +24,12 @@ public struct Cores: Hashable, Sendable, BitwiseCopyable {
     /// The cores that originals may need now: those dealt, without the part for optional work.
     public var forOriginals: Double { optional.isFinite ? max(0, dealt - optional) : dealt }
 
+    /// What is left where other work of the stream keeps so many cores busy. A tenth of a core at least.
+    public func less(_ busy: Double) -> Cores {
+        func left(_ cores: Double) -> Double { max(min(cores, 0.1), cores - busy) }
+        return Cores(dealt: left(dealt), spare: left(spare), optional: optional, room: left(room))
+    }
+
     /// The same number of cores for necessary and for optional work.
     public init(_ cores: Double) { self.init(dealt: cores, spare: cores) }
 }

@@ -17,7 +17,8 @@ extension StreamCounters.Counter {
 
     /// Counters that make one metric, told apart by a label.
     public enum Family: CaseIterable, Sendable {
-        case unitsEnded, passingUnits, otherPrograms, callSound, callPackets, viewerLayers, shed, tiles, recordingDropped
+        case unitsEnded, passingUnits, otherPrograms, callSound, callPackets, viewerLayers, extraPictures, shed, tiles
+        case recordingDropped
 
         public var metric: (name: String, label: String, help: String) {
             switch self {
@@ -40,6 +41,11 @@ extension StreamCounters.Counter {
             case .callPackets: ("call_sound_packets_total", "fate", "Packets of Opus that were made of them.")
             case .viewerLayers:
                 ("viewer_layer_changes_total", "layer", "Viewers of calls that were to get another layer than before.")
+            case .extraPictures:
+                (
+                    "extra_encode_pictures_total", "fate",
+                    "Originals that were to go into the one more encode of a call, for viewers who can get no other pictures."
+                )
             case .shed: ("frames_shed_total", "by", "Originals that were dropped so that newer ones are in time.")
             case .tiles: ("tiles_total", "tier", "Tiles of super-resolution that were computed.")
             case .recordingDropped:
@@ -142,7 +148,18 @@ extension StreamCounters.Counter {
             .part(of: .callPackets, "dropped", "call_sound_packets_dropped", "Too many waited, or no viewer accepted them.")
         case .viewersToEnhanced: .part(of: .viewerLayers, "enhanced", "viewers_to_enhanced", "The enhanced pictures.")
         case .viewersToSent: .part(of: .viewerLayers, "sent", "viewers_to_sent", "The publisher's own pictures.")
+        case .viewersToSmall: .part(of: .viewerLayers, "small", "viewers_to_small", "The smaller encode.")
         case .viewersToSound: .part(of: .viewerLayers, "sound", "viewers_to_sound", "Sound alone.")
+        case .extraEncoded: .part(of: .extraPictures, "encoded", "extra_pictures_encoded", "Were encoded.")
+        case .extraReplaced:
+            .part(of: .extraPictures, "replaced", "extra_pictures_replaced", "A newer one came while the encoder was busy.")
+        case .extraThinned:
+            .part(of: .extraPictures, "thinned", "extra_pictures_thinned", "There are too few bits for each picture.")
+        case .extraMasked:
+            .part(of: .extraPictures, "masked", "extra_pictures_masked", "Were made before the mask was set that holds now.")
+        case .extraFailed: .part(of: .extraPictures, "failed", "extra_pictures_failed", "The encoder gave nothing.")
+        case .extraTime:
+            .own("extra_encode_microseconds", "Processor time of the one more encode of a call, in microseconds.")
         case .picturesToViewers:
             .own(
                 "pictures_to_viewers",

@@ -25,6 +25,7 @@ public final class StreamCounters: Sendable {
         case recordingBytes, recordingFiles, recordingDroppedSlow, recordingDroppedFailed, recordingDroppedRefused
         case viewersToEnhanced, viewersToSent, viewersToSound, picturesToViewers
         case tilesQuality
+        case viewersToSmall, extraEncoded, extraReplaced, extraThinned, extraMasked, extraFailed, extraTime
     }
 
     private let values: Values
@@ -33,7 +34,7 @@ public final class StreamCounters: Sendable {
     /// One atomic for each raw value of ``Counter``. They share cache lines, which is cheap enough because they change at most
     /// a few hundred times a second.
     private struct Values: ~Copyable {
-        var slots: InlineArray<64, Atomic<UInt64>> = .init { _ in Atomic(0) }
+        var slots: InlineArray<71, Atomic<UInt64>> = .init { _ in Atomic(0) }
         /// For each kind of step: pictures, and nanoseconds.
         var steps: InlineArray<32, Atomic<UInt64>> = .init { _ in Atomic(0) }
     }

@@ -84,10 +84,14 @@ struct StreamURLTests {
         ("whip:", "is no name"), ("whep:-a", "is no name"), ("whip:a/b", "is no name"), ("whip://a", "is no name"),
         ("whip:a?port=65536", "0 to 65535"), ("whip:a?port=1&port=2", "twice"),
         ("whip:a?viewers=2", "known are port, address and bitrate"),
-        ("whep:a?bitrate=2M", "known are port, address and viewers"),
+        ("whep:a?bitrate=2M", "known are port, address, viewers and small"),
         ("whip:a?bitrate=2", "bits a second"), ("whip:a?bitrate=0k", "bits a second"),
         ("whip:a?bitrate=2000M", "bits a second"),
         ("a.sdp?bitrate=-1M", "bits a second"), ("a.sdp?bitrate=1M&bitrate=1M", "twice"), ("a.sdp?bitrate", "bits a second"),
+        ("whep:a?small=320x180@", "a size and bits a second"), ("whep:a?small=16x16", "a size and bits a second"),
+        ("whep:a?small=320x180@1k", "a size and bits a second"), ("whep:a?small=1920x1080", "a size and bits a second"),
+        ("whep:a?small=9999x9999", "a size and bits a second"), ("whep:a?small=+64x64", "a size and bits a second"),
+        ("whep:a?small=64x64&small=64x64", "twice"), ("whip:a?small=64x64", "known are port, address and bitrate"),
         ("whep:a?viewers=0", "1 to 256"), ("whip:a?address=relay.example", "an IP address"),
         ("whip:a?address=", "an IP address"), ("whip:a?address=1.2", "an IP address"),
         ("whip:a?address=1.2.3.256", "an IP address"), ("whip:a?address=::1::", "an IP address"),
@@ -129,7 +133,7 @@ struct StreamURLTests {
         for text in [
             "srt://[::1]:9000?mode=listener&latency=20", "srt://h:1?mode=caller&ingest=early", "udp://[::1]:5", "rtp://h:5",
             "rtp://[::1]:5?latency=7", "whip:a?port=1&address=::1&bitrate=2500k", "a.sdp?bitrate=3M",
-            "whep:a?viewers=2", "a.ts", "-",
+            "whep:a?viewers=2", "whep:a?small=320x180@200k", "a.ts", "-",
         ] {
             let url = try StreamURL(text)
             #expect("\(url)" == text)

@@ -85,13 +85,15 @@ class WebRTCHTTP(Chain):
 
 class Burnish(WebRTCHTTP):
     """A burnishd of its own with one stream, from WHIP to WHEP. `settings` are those of the stream; `viewers=N` is not one, but
-    lets so many more watch, who join when the page sees pictures. Nor is `poor=300k/2%/80`: a second viewer. `input` is the stream's."""
+    lets so many more watch, who join when the page sees pictures. Nor is `poor=300k/2%/80`: a second viewer;
+    nor `small=320x180@200k`: the smaller encode of the output. `input` is the stream's."""
 
     def __init__(self, name, burnishd, settings, input="whip:call"):
         self.viewer_count, self.viewers, self.watched = int(settings.pop("viewers", 0)), None, None
         if "poor" in settings:
             rate, loss, delay = settings.pop("poor").split("/")
             self.poor = (float(rate.rstrip("kM")) * {"k": 1e3, "M": 1e6}[rate[-1]], float(loss.rstrip("%")) / 100, float(delay))
+        small = f"&small={settings.pop('small')}" if "small" in settings else ""
         port = free_port(socket.SOCK_STREAM)
         super().__init__(name, f"http://127.0.0.1:{port}/whip/call", f"http://127.0.0.1:{port}/whep/call")
         self.stream = f"http://127.0.0.1:{port}/api/v1/streams/call"
@@ -100,7 +102,7 @@ class Burnish(WebRTCHTTP):
         lines = "".join(f"    {key}: {value}\n" for key, value in settings.items())
         (folder / "burnish.yaml").write_text(
             f"http: {{port: {port}}}\nstreams:\n  call:\n    input: {input}\n"
-            f"    output: whep:call?viewers={max(16, 1 + self.viewer_count)}\n{lines}")
+            f"    output: whep:call?viewers={max(16, 1 + self.viewer_count)}{small}\n{lines}")
         self.log = open(folder / "log", "w+")
         self.process = subprocess.Popen(
             [burnishd, "--config", folder / "burnish.yaml", "--runtime-directory", folder], stdin=subprocess.DEVNULL,

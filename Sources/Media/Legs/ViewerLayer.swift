@@ -4,6 +4,9 @@ public enum ViewerLayer: String, Codable, Hashable, Sendable, CaseIterable {
     case enhanced
     /// The publisher's own pictures, as they came.
     case sent
+    /// What the relay makes of the pictures in a smaller encode, for links that carry neither of the others, and for programs that show
+    /// VP8 alone.
+    case small
     /// No pictures.
     case sound
 }

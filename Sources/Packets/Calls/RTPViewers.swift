@@ -21,7 +21,7 @@ public final class RTPViewers: Sendable {
 
     /// Adds a viewer, who gets media from the next keyframe on.
     /// - Parameters:
-    ///   - tracks: what they get: at most one of video (its first format is what is sent: H.264) and one of sound (Opus).
+    ///   - tracks: what they get: at most one of video (its first format is what is sent: H.264 or VP8) and one of sound (Opus).
     ///   - peer: who they are, for people.
     ///   - request: the layer that they ask for; nil for the one that their link carries.
     /// - Returns: nil when there are as many as there may be.
@@ -82,12 +82,15 @@ public final class RTPViewers: Sendable {
         public var isHeldBack = false
         /// They get the encoder's pictures, or are to get them.
         public var isServedByEncoder = true
+        /// They are to get the smaller encode.
+        public var isServedByExtra = false
     }
 
     public var reports: [Report] {
         viewers.map {
             Report(
-                id: UInt64($0.id), feedback: $0.feedback, isHeldBack: $0.isHeldBack, isServedByEncoder: $0.isServedByEncoder)
+                id: UInt64($0.id), feedback: $0.feedback, isHeldBack: $0.isHeldBack, isServedByEncoder: $0.isServedByEncoder,
+                isServedByExtra: $0.isServedByExtra)
         }
     }
 
@@ -134,12 +137,14 @@ public final class RTPViewer: Sendable {
     private let wire: any RTPSendWire
     private let video: Int?
     private let sound: Int?
+    private let showsVP8: Bool
     private let state: Guarded<State>
     private let news: ViewerNews
     /// Looked at for each picture.
     private let wantsKeyframe = Atomic<Bool>(false)
     private let heldBack = Atomic<Bool>(false)
     private let encoderServes = Atomic<Bool>(true)
+    private let extraServes = Atomic<Bool>(false)
     private let presentLayer: Lock<ViewerLayer>
     private let requestedLayer: Lock<ViewerLayer?>
 
@@ -155,6 +160,7 @@ public final class RTPViewer: Sendable {
         self.wire = wire
         video = tracks.firstIndex(where: \.isVideo)
         sound = tracks.firstIndex { !$0.isVideo }
+        showsVP8 = video.map { tracks[$0].formats[0].codec == .vp8 } ?? false
         state = Guarded(State(session: RTPSendSession(tracks, name: name)))
     }
 
@@ -168,6 +174,12 @@ public final class RTPViewer: Sendable {
     public var isServedByEncoder: Bool {
         get { encoderServes.load(ordering: .relaxed) }
         set { encoderServes.store(newValue, ordering: .relaxed) }
+    }
+
+    /// See ``RTPViewers/Report/isServedByExtra``.
+    public var isServedByExtra: Bool {
+        get { extraServes.load(ordering: .relaxed) }
+        set { extraServes.store(newValue, ordering: .relaxed) }
     }
 
     /// What they get now.
@@ -225,6 +237,9 @@ public final class RTPViewer: Sendable {
 
     /// Whether the receiver gets pictures, or sound. One may have agreed on sound alone.
     public func has(_ kind: Kind) -> Bool { (kind == .video ? video : sound) != nil }
+
+    /// Whether their pictures are to be VP8.
+    public var takesVP8: Bool { showsVP8 }
 
     /// Sends an RTP payload; never waits. No allocation.
     /// - Parameters:

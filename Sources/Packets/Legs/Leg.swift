@@ -168,6 +168,7 @@ extension LegEvent: CustomStringConvertible {
         switch layer {
         case .enhanced: "the enhanced pictures"
         case .sent: "the publisher's own pictures"
+        case .small: "the smaller encode"
         case .sound: "sound alone"
         }
     }

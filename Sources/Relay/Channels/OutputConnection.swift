@@ -18,6 +18,14 @@ final class OutputConnection: Sendable {
         set { connected.store(newValue, ordering: .relaxed) }
     }
 
+    private let encodedIsTaken = Atomic<Bool>(false)
+
+    /// Whether anybody receives the encoder's pictures, and not only those of the one more encode.
+    var takesEncoded: Bool {
+        get { encodedIsTaken.load(ordering: .relaxed) }
+        set { encodedIsTaken.store(newValue, ordering: .relaxed) }
+    }
+
     /// How many receivers have come since the stream began.
     var receiversSoFar: Int { receivers.load(ordering: .relaxed) }
     func countReceiver() { receivers.add(1, ordering: .relaxed) }

@@ -32,6 +32,7 @@ struct StreamChannels: Sendable {
     /// Nil where the setting `past` is 0.
     let past: Past?
     let recording: Recording
+    let extra: ExtraEncode
 
     init(_ configuration: RelayConfiguration) {
         self.configuration = configuration
@@ -42,6 +43,7 @@ struct StreamChannels: Sendable {
         available = AvailableCores(Cores(ProcessorLimit.current.share))
         past = Past(configuration.options)
         past?.follow(settings)
+        extra = ExtraEncode(small: configuration.smallEncoding)
         recording = Recording(byteCount: configuration.recordingMemory)
     }
 }

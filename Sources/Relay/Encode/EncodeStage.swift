@@ -34,6 +34,7 @@ final class EncodeStage {
     private let control: StreamControl
     private let turns: StageTurns
     private let path: PicturePath
+    private let extra: ExtraEncode
     /// How often a bypass had ended when the newest picture came.
     private var runs = 0
     /// Pictures in a row that could not be encoded.
@@ -100,6 +101,7 @@ final class EncodeStage {
         control = channels.control
         turns = channels.turns
         path = channels.path
+        extra = channels.extra
         live = channels.settings
         settings = LiveSettings.Copy(of: live)
         maskNumber = settings.maskNumber
@@ -114,6 +116,7 @@ final class EncodeStage {
         defer {
             captions.finish()
             output.finish()
+            extra.pictures.close()
             turns.end(.encode)
         }
         while true {
@@ -161,7 +164,11 @@ final class EncodeStage {
             isOnTime = slot == frame.ticket.record.presentation
             frame.ticket.record.presentation = slot
         }
-        if let reason = obstacle(to: frame.ticket.record, now) { return books.drop(frame.intoTicket(), reason) }
+        if let reason = obstacle(to: frame.ticket.record, now) {
+            // Nobody receives this encode, but maybe the other one.
+            if reason == .outputDown { offerExtra(frame) }
+            return books.drop(frame.intoTicket(), reason)
+        }
         guard refused != size else {
             bypass(from: frame.ticket.record.id)
             return books.drop(frame.intoTicket(), .encodeError)
@@ -175,9 +182,11 @@ final class EncodeStage {
         if frame.ticket.record.kind == .original { rate.observe(frame.interval) }
         let picture = frame.picture.share()
         let original = frame.original
+        let extraPicture = extraPicture(of: frame)
         let outcome = unsafe encode(
             picture.picture.view.even, color, frame.intoTicket(), sourceTime: isNews ? .turn(turn) : .overdue(turn),
             showing: original)
+        if let extraPicture { offer(extraPicture) }
         guard outcome != .failed, let slots else { return }
         slots.show(
             SlotFiller.Shown(picture: picture, color: color, maskNumber: maskNumber), at: time, isOnTime: isOnTime, now: now)
@@ -186,6 +195,21 @@ final class EncodeStage {
         if isNews { endAbsence(slots, now) }
         countEmptySlots(slots)
     }
+
+    /// Gives the one more encode of a call an original, behind the main encode of the same: what a viewer with a good link gets is not to
+    /// wait for it.
+    private func offerExtra(_ frame: borrowing FinishedFrame) {
+        if let picture = extraPicture(of: frame) { offer(picture) }
+    }
+
+    private func extraPicture(of frame: borrowing FinishedFrame) -> ExtraPicture? {
+        guard extra.wanted != nil, frame.ticket.record.kind == .original else { return nil }
+        return ExtraPicture(
+            picture: frame.picture.share(), color: frame.color, presentation: frame.ticket.record.presentation,
+            maskNumber: frame.ticket.record.maskNumber, turn: frame.turn, interval: frame.interval)
+    }
+
+    private func offer(_ picture: consuming ExtraPicture) { if extra.offer(picture) { books.counters.add(.extraReplaced) } }
 
     /// Pictures were bypassed until now. Receivers begin anew, and nothing is repeated into the time before.
     private func beginRun() {
@@ -202,7 +226,7 @@ final class EncodeStage {
 
     /// Why a finished picture is not worth encoding; nil when it is.
     private func obstacle(to record: FrameRecord, _ now: MonotonicTime) -> DropReason? {
-        if !connection.isConnected { return .outputDown }
+        if !connection.takesEncoded { return .outputDown }
         // It was made before the mask was set that holds now.
         if record.maskNumber < live.maskNumber { return .masked }
         // Pictures are encoded in the order in which they are shown. One that is shown earlier belongs to a time that is gone.
@@ -505,7 +529,7 @@ final class EncodeStage {
     /// Slots that pass while nobody receives the output do not count.
     private func countEmptySlots(_ slots: SlotFiller) {
         let empty = slots.drainSlotsLeftEmpty()
-        if empty > 0, connection.isConnected { books.counters.add(.slotsEmpty, UInt64(empty)) }
+        if empty > 0, connection.takesEncoded { books.counters.add(.slotsEmpty, UInt64(empty)) }
     }
 
     /// Encodes the last picture again, or the slate.
@@ -514,7 +538,7 @@ final class EncodeStage {
         _ slot: MediaTime, _ filler: Repeater.Filler, _ slots: SlotFiller, _ sourceTime: SourceTime,
         deadline: MonotonicTime?
     ) {
-        guard connection.isConnected, slot > newest, let shown = slots.shown.take() else { return }
+        guard connection.takesEncoded, slot > newest, let shown = slots.shown.take() else { return }
         let maskNumber = live.maskNumber
         // What was made before the mask was set that holds now is not shown again.
         let isOld = shown.maskNumber < maskNumber

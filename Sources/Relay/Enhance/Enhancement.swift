@@ -23,8 +23,9 @@ final class Enhancement {
     private var hasMemory = false
 
     /// Pictures in use at once: two wait for the encoder, one is in it, two are being made, one is still held by a queue while
-    /// the next goes in, one is kept to be repeated, and one is being shown to a person.
-    private static let pictures = 9
+    /// the next goes in, one is kept to be repeated, one is being shown to a person, and two
+    /// are for the one more encode of a call.
+    private static let pictures = 11
 
     init(_ recipe: EnhancementRecipe, _ abilities: EnhancementAbilities) throws(EnhanceError) {
         enlargement = recipe.enlargement

@@ -2,7 +2,7 @@ import Media
 import Packets
 import Settings
 
-/// Has the bit rate follow what the links of the viewers carry that the encoder serves, where the operator set a floor for it
+/// Has the bit rates of the encodes follow what the links of the viewers carry that each serves: that of the enhanced pictures where the operator set a floor for it
 /// (``StreamSettings/bitRateFloor``), and pictures do not go out as they came.
 ///
 /// Confined to the observer thread.
@@ -10,7 +10,9 @@ struct CallWatch {
     private let output: OutputRate
     private let settings: LiveSettings
     private let path: PicturePath
+    private let extra: ExtraEncode
     private var rate: CallRate?
+    private var extraRate: CallRate?
     private var next = MonotonicTime(nanoseconds: 0)
     /// How often it looks.
     private static let interval = Nanoseconds.milliseconds(100)
@@ -21,11 +23,13 @@ struct CallWatch {
         output = channels.outputRate
         settings = channels.settings
         path = channels.path
+        extra = channels.extra
     }
 
     mutating func follow(_ feedback: () -> [RTPViewers.Report], at now: MonotonicTime) {
         guard now >= next else { return }
         next = now + Self.interval
+        followExtra(feedback, at: now)
         let ceiling = output.ceiling
         guard let floor = settings.current.bitRateFloor, ceiling > floor, !path.isBypassed else {
             (rate, output.carriedByCalls) = (nil, .max)
@@ -41,6 +45,19 @@ struct CallWatch {
         guard carried < ceiling else { return output.carriedByCalls = .max }
         let difference = abs(Double(carried) - Double(output.carriedByCalls))
         if difference > Self.leastChange * Double(carried) { output.carriedByCalls = carried }
+    }
+
+    /// The one more encode follows its own viewers.
+    private mutating func followExtra(_ feedback: () -> [RTPViewers.Report], at now: MonotonicTime) {
+        guard extra.wanted != nil, let range = extra.rates else {
+            (extraRate, extra.carried) = (nil, .max)
+            return
+        }
+        var rate = extraRate ?? CallRate(ceiling: range.upperBound)
+        let carried = rate.observe(feedback().filter(\.isServedByExtra).map { CallRate.Sample($0) }, within: range, at: now)
+        extraRate = rate
+        let difference = abs(Double(carried) - Double(extra.carried))
+        if difference > Self.leastChange * Double(carried) { extra.carried = carried }
     }
 }
 

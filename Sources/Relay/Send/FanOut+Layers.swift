@@ -2,6 +2,14 @@ import Media
 import Packets
 import Telemetry
 
+/// What the one more encode of a call can give.
+struct ExtraOffer: Hashable, Sendable {
+    /// The fewest bits a second of the smaller encode in H.264; nil where there can be none.
+    var small: Int?
+    /// Whether there can be one in VP8.
+    var hasVP8 = false
+}
+
 /// Viewers of calls who get another layer than the encoder's pictures (``LayerChoice``, ``LayerSwitch``).
 extension FanOut {
     /// The encoder works while its newest picture is no older.
@@ -14,7 +22,7 @@ extension FanOut {
 
     /// Whether all who get pictures are to get the publisher's, so that nothing has to be encoded.
     var allWantSent: Bool {
-        hasPictureReceivers && receivers.allSatisfy { !$0.takesPictures || $0.takesMedia && $0.layers.wanted != .enhanced }
+        hasPictureReceivers && receivers.allSatisfy { !$0.takesPictures || $0.takesMedia && !$0.layers.wantsEncode }
             && receivers.contains { $0.takesPictures && $0.layers.wanted == .sent }
     }
 
@@ -25,12 +33,23 @@ extension FanOut {
         }
     }
 
-    /// Behind which picture the encoder is to give a keyframe for viewers who come from the publisher's pictures; nil for nobody. Counts as
-    /// asked.
-    mutating func claimKeyframeBehind(at now: MonotonicTime) -> MediaTime? {
-        let isEncoding = lastEncoded.map { now - $0 < Self.encodingTimeout } ?? false
+    /// The one more encode that viewers need; nil for nobody. VP8 comes first: who needs it can get nothing else.
+    var wantedExtra: ExtraEncoding.Codec? {
+        if servesVP8 { return .vp8 }
+        return receivers.contains { $0.needsExtra && !$0.takesVP8 } ? .h264 : nil
+    }
+
+    /// Whether somebody gets VP8, or is to get it.
+    var servesVP8: Bool { receivers.contains { $0.takesVP8 && $0.needsExtra } }
+
+    /// Behind which picture an encoder is to give a keyframe for viewers who come from other pictures; nil for nobody. Counts as asked.
+    /// - Parameter layer: the encode: ``ViewerLayer/enhanced`` or ``ViewerLayer/small``.
+    mutating func claimKeyframeBehind(_ layer: ViewerLayer, at now: MonotonicTime) -> MediaTime? {
+        let last = layer == .small ? lastExtra : lastEncoded
+        let isEncoding = last.map { now - $0 < Self.encodingTimeout } ?? false
         var newest: MediaTime?
-        for index in receivers.indices where receivers[index].takesMedia && receivers[index].takesPictures {
+        for index in receivers.indices
+        where receivers[index].takesMedia && receivers[index].takesPictures && receivers[index].layers.wanted == layer {
             guard let time = receivers[index].layers.keyframeBehind(isEncoding: isEncoding, at: now) else { continue }
             newest = max(newest ?? time, time)
         }
@@ -43,8 +62,14 @@ extension FanOut {
             at: now, othersAreServed: receivers.contains { $0.layers.present == .sent && !$0.keyframe.isOwed })
     }
 
+    /// Whether the one more encode is to give a keyframe. Counts as asked when it says so.
+    mutating func claimExtraKeyframe(at now: MonotonicTime = .now()) -> Bool {
+        extraDemand.claim(
+            at: now, othersAreServed: receivers.contains { $0.layers.present == .small && !$0.keyframe.isOwed })
+    }
+
     /// Learns what a viewer's link carries, and which layer they get by it.
-    /// - Returns: whether their layer follows their link.
+    /// - Returns: whether they follow: their layer does so by their link, or the encode does that works for them.
     mutating func followLayer(
         _ index: Int, _ viewer: RTPViewer, _ needs: LayerChoice.Needs, at now: MonotonicTime,
         report: (LegEvent, _ number: Int?) -> Void
@@ -53,8 +78,10 @@ extension FanOut {
         let former = receivers[index].layers.wanted
         let request = viewer.request
         var layer = request ?? .enhanced
-        let isChosen = request == nil && needs.sent != nil && capacity != nil
-        if request == nil {
+        var isChosen = request == nil && (needs.sent ?? needs.small) != nil && capacity != nil
+        if receivers[index].takesVP8 {
+            layer = extraOffer.hasVP8 && request != .sound ? .small : .sound
+        } else if request == nil {
             let isAlone = !receivers.indices.contains { other in
                 other != index && receivers[other].takesPictures
                     && (!receivers[other].takesMedia || receivers[other].layers.wanted == .enhanced)
@@ -63,11 +90,20 @@ extension FanOut {
             layer = receivers[index].choice.layer
         } else if layer == .sent, needs.sent == nil {
             layer = .enhanced
+        } else if layer == .small, needs.small == nil {
+            layer = needs.sent == nil ? .enhanced : .sent
         }
-        if receivers[index].layers.want(layer) { receivers[index].keyframe.owe() }
-        if receivers[index].layers.giveUp(at: now) { receivers[index].keyframe.owe() }
+        if layer == .small || receivers[index].takesVP8 { isChosen = true }
+        // The way to an encode was given up, and pictures were left out meanwhile.
+        var hasReturned = receivers[index].layers.want(layer)
+        if receivers[index].layers.giveUp(at: now) { hasReturned = true }
+        if hasReturned { receivers[index].keyframe.owe() }
         if receivers[index].layers.awaitsSent || receivers[index].layers.present == .sent && receivers[index].keyframe.isOwed {
             sourceDemand.want(at: now)
+        } else if receivers[index].layers.present == .small, receivers[index].keyframe.isOwed {
+            extraDemand.want(at: now)
+        } else if hasReturned, receivers[index].layers.present == .enhanced {
+            wantKeyframe(at: now)
         }
         if layer != former {
             report(
@@ -75,6 +111,7 @@ extension FanOut {
                 sinks.count > 1 ? receivers[index].output + 1 : nil)
         }
         viewer.isServedByEncoder = layer == .enhanced
+        viewer.isServedByExtra = layer == .small
         viewer.layer = receivers[index].layers.present
         if isChosen, receivers[index].pace.isHeldBack {
             receivers[index].pace = CallPace()
@@ -109,5 +146,42 @@ extension FanOut {
             settle(index, wasSent: isMeant(receivers[index]), isKeyframe: isKeyframe)
         }
         return outcome.receivers
+    }
+
+    /// A picture of the one more encode must not go out. Nobody can use those up to the next keyframe.
+    mutating func extraIsLeftOut(at now: MonotonicTime) {
+        for index in receivers.indices where receivers[index].layers.present == .small { receivers[index].keyframe.owe() }
+        extraDemand.want(at: now)
+    }
+
+    /// Sends a picture of the one more encode to the viewers who get it.
+    /// - Returns: how many it was sent to, in part or whole.
+    mutating func sendExtra(
+        _ codec: ExtraEncoding.Codec, isKeyframe: Bool, stamp: MonotonicTime, _ media: MediaUnit, at now: MonotonicTime
+    ) -> Int {
+        lastExtra = now
+        var hasDue = false
+        for index in receivers.indices {
+            receivers[index].isDue =
+                receivers[index].takesMedia && receivers[index].takesPictures && receivers[index].takesVP8 == (codec == .vp8)
+                && receivers[index].layers.takesSmall(isKeyframe: isKeyframe, at: media.presentation)
+            if receivers[index].isDue { hasDue = true }
+        }
+        guard hasDue else { return 0 }
+        func isMeant(_ receiver: Receiver) -> Bool { receiver.isDue && (isKeyframe || !receiver.keyframe.isOwed) }
+        let outcome = unsafe send(stamp: stamp, media: media, to: isMeant, write: { _ in })
+        if isKeyframe, outcome.receivers > 0 { extraDemand.keyframeWasSent() }
+        for index in receivers.indices where receivers[index].isDue {
+            ledger.countOffered(receivers[index].output)
+            settle(index, wasSent: isMeant(receivers[index]), isKeyframe: isKeyframe)
+        }
+        return outcome.receivers
+    }
+}
+
+extension Receiver {
+    /// Whether it gets the one more encode, or is to get it.
+    fileprivate var needsExtra: Bool {
+        takesMedia && takesPictures && (layers.wanted == .small || layers.present == .small && layers.wanted != .sound)
     }
 }

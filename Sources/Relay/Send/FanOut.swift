@@ -18,6 +18,11 @@ struct FanOut: ~Copyable {
     private var demand = KeyframeDemand()
     /// For keyframes of the publisher.
     var sourceDemand = KeyframeDemand()
+    /// For those of the one more encode.
+    var extraDemand = KeyframeDemand()
+    /// What it can give, and when its newest picture came.
+    var extraOffer = ExtraOffer()
+    var lastExtra: MonotonicTime?
     private var slow = SlowReceivers()
     /// What the encoder's pictures have, and when the newest came.
     private(set) var encodedRate = InputRate()
@@ -77,12 +82,15 @@ struct FanOut: ~Copyable {
             }
             guard let connection else { continue }
             // A receiver of a call may have agreed on sound alone.
-            let takesPictures = sink.viewers.map { $0.viewer(of: connection)?.has(.video) ?? true } ?? true
-            if takesPictures { needsKeyframe = true }
+            let viewer = sink.viewers?.viewer(of: connection)
+            let takesPictures = viewer?.has(.video) ?? true
+            let takesVP8 = viewer?.takesVP8 ?? false
+            if takesPictures, !takesVP8 { needsKeyframe = true }
             receivers.insert(
                 Receiver(
                     output: output, connection: connection, takesMedia: sink.takesMedia, takesPictures: takesPictures,
-                    keyframe: KeyframeDebt(isOwed: takesPictures)), at: index)
+                    takesVP8: takesVP8, keyframe: KeyframeDebt(isOwed: takesPictures),
+                    layers: takesVP8 ? LayerSwitch(.sound) : LayerSwitch()), at: index)
             index += 1
             come += 1
         }
@@ -103,6 +111,8 @@ struct FanOut: ~Copyable {
         for receiver in receivers where receiver.takesMedia && receiver.takesPictures {
             if receiver.layers.present == .sent {
                 if viewer(receiver)?.claimKeyframe(at: now) == true { sourceDemand.wantByRequest(at: now) }
+            } else if receiver.layers.present == .small {
+                if viewer(receiver)?.claimKeyframe(at: now) == true { extraDemand.wantByRequest(at: now) }
             } else if receiver.layers.present == .sound {
                 // Who gets no pictures misses none.
                 continue
@@ -114,6 +124,9 @@ struct FanOut: ~Copyable {
         }
         return demand.claim(at: now, othersAreServed: receivers.contains { $0.takesPictures && !$0.keyframe.isOwed })
     }
+
+    /// A receiver needs a keyframe of the encoder.
+    mutating func wantKeyframe(at now: MonotonicTime) { demand.want(at: now) }
 
     /// One that gets keyframes only asks for them without end.
     private mutating func claimKeyframe(ofSlow receiver: Receiver, at now: MonotonicTime) {
@@ -134,7 +147,8 @@ struct FanOut: ~Copyable {
         floor: Int?, ceiling: Int, input: Int? = nil, at now: MonotonicTime, report: (LegEvent, _ number: Int?) -> Void
     ) {
         guard slow.claimTurn(at: now) else { return }
-        let needs = LayerChoice.Needs(input: input, encoded: encodedRate.rate, floor: floor, ceiling: ceiling)
+        let needs = LayerChoice.Needs(
+            input: input, encoded: encodedRate.rate, floor: floor, ceiling: ceiling, small: servesVP8 ? nil : extraOffer.small)
         for index in receivers.indices where receivers[index].takesMedia {
             guard let viewer = viewer(receivers[index]), viewer.has(.video) else { continue }
             guard !followLayer(index, viewer, needs, at: now, report: report) else { continue }
@@ -257,10 +271,10 @@ struct FanOut: ~Copyable {
         guard !receivers[index].pace.isHeldBack else { return receivers[index].keyframe.owe() }
         let now = MonotonicTime.now()
         let wait = receivers[index].keyframe.miss(at: now)
-        if receivers[index].layers.present == .sent {
-            sourceDemand.want(at: now, after: wait)
-        } else {
-            demand.want(at: now, after: wait)
+        switch receivers[index].layers.present {
+        case .sent: sourceDemand.want(at: now, after: wait)
+        case .small: extraDemand.want(at: now, after: wait)
+        case .enhanced, .sound: demand.want(at: now, after: wait)
         }
     }
 

@@ -5,7 +5,7 @@ import Media
 /// The enhanced stream is worth its bits where it has more of them than the publisher's own pictures. With as many it is worse than
 /// what the viewer's scaler makes of those (−12.5 VMAF NEG on a busy clip), with 1.3 to 2 times as many it is better (+3 to +9).
 ///
-/// Who cannot carry the publisher's pictures either gets sound alone, and is tried again: without pictures nothing shows what a link
+/// Who cannot carry the publisher's pictures either gets the smaller encode, where there is one, or sound alone, and is tried again: without pictures nothing shows what a link
 /// carries. A viewer for whom alone the encode works gets it with fewer bits instead, down to the operator's floor; while a queue on
 /// their way empties, the link seems to carry less than that for a moment.
 ///
@@ -19,20 +19,26 @@ struct LayerChoice {
         var sent: Int?
         /// For an encode that works for this viewer alone.
         var least: Int
+        /// For the smaller encode with its fewest bits; nil where there can be none.
+        var small: Int?
 
-        init(enhanced: Int, sent: Int?, least: Int) { (self.enhanced, self.sent, self.least) = (enhanced, sent, least) }
+        init(enhanced: Int, sent: Int?, least: Int, small: Int? = nil) {
+            (self.enhanced, self.sent, self.least, self.small) = (enhanced, sent, least, small)
+        }
 
         /// - Parameters:
         ///   - input: what the publisher's pictures have, 0 while that is not known; nil where viewers cannot get them.
         ///   - encoded: what the encoder's have at the moment; nil where it makes none.
         ///   - floor: the least that the operator allows; nil where the encoder's rate follows nobody.
         ///   - ceiling: the most.
-        init(input: Int?, encoded: Int?, floor: Int?, ceiling: Int) {
+        ///   - small: the fewest of the smaller encode; nil where there can be none.
+        init(input: Int?, encoded: Int?, floor: Int?, ceiling: Int, small: Int? = nil) {
             let fixed = encoded.map { min($0, ceiling) } ?? ceiling
             let worth = Int(Double(input ?? 0) * LayerChoice.worth)
             enhanced = LayerChoice.sound + (floor.map { max($0, min(worth, ceiling)) } ?? fixed)
             sent = input.map { LayerChoice.sound + Int(Double($0) * LayerChoice.peaks) }
             least = LayerChoice.sound + min(floor ?? fixed, fixed)
+            self.small = small.map { LayerChoice.sound + $0 }
         }
     }
 
@@ -53,7 +59,7 @@ struct LayerChoice {
 
     /// What a link must carry more for, the higher.
     private enum Step: Int, Comparable {
-        case sound, alone, sent, enhanced
+        case sound, small, alone, sent, enhanced
 
         static func < (a: Step, b: Step) -> Bool { a.rawValue < b.rawValue }
     }
@@ -62,7 +68,7 @@ struct LayerChoice {
     private var wait = Self.firstWait
     /// Since when there has been room for more.
     private var roomSince: MonotonicTime?
-    /// Since when an encode for this viewer alone has found too little.
+    /// Since when an encode that follows this viewer has found too little.
     private var shortSince: MonotonicTime?
     private var changed: (time: MonotonicTime, wasUp: Bool)?
 
@@ -72,6 +78,7 @@ struct LayerChoice {
         switch step {
         case .enhanced, .alone: .enhanced
         case .sent: .sent
+        case .small: .small
         case .sound: .sound
         }
     }
@@ -82,13 +89,14 @@ struct LayerChoice {
     ///   - needs: where viewers cannot get the publisher's pictures, all share the encode.
     ///   - isAlone: the encode works for no other viewer.
     mutating func observe(_ capacity: Double?, _ needs: Needs, isAlone: Bool, at now: MonotonicTime) {
-        guard needs.sent != nil else {
+        guard needs.sent != nil || needs.small != nil else {
             // There is nothing to choose between.
             (step, roomSince) = (.enhanced, nil)
             return
         }
+        if step == .small, needs.small == nil { fall(to: .sound, at: now) }
         guard let capacity else { return }
-        let most = bridgingDip(Self.highest(for: capacity, needs, isAlone), isAlone, at: now)
+        let most = bridgingDip(Self.highest(for: capacity, needs, isAlone), needs, isAlone, at: now)
         guard most >= step else { return fall(to: most, at: now) }
         var next = Self.highest(for: capacity / Self.room, needs, isAlone)
         if step == .sound { next = max(next, Self.trial(needs, isAlone)) }
@@ -104,18 +112,20 @@ struct LayerChoice {
 
     /// What is tried without knowing what the link carries: the least that shows it.
     private static func trial(_ needs: Needs, _ isAlone: Bool) -> Step {
-        isAlone && needs.least < needs.sent ?? 0 ? .alone : .sent
+        if needs.small != nil { return .small }
+        return isAlone && needs.least < needs.sent ?? 0 ? .alone : .sent
     }
 
-    /// What is lower than an encode for this viewer alone counts only once it has lasted.
-    private mutating func bridgingDip(_ most: Step, _ isAlone: Bool, at now: MonotonicTime) -> Step {
-        guard most == .sound, isAlone, step != .sound else {
+    /// What is lower than an encode that follows this viewer's link counts only once it has lasted.
+    private mutating func bridgingDip(_ most: Step, _ needs: Needs, _ isAlone: Bool, at now: MonotonicTime) -> Step {
+        guard most == .sound, isAlone || needs.small != nil, step != .sound else {
             shortSince = nil
             return most
         }
         let since = shortSince ?? now
         shortSince = since
-        return now - since < Self.longestDip ? .alone : .sound
+        guard now - since < Self.longestDip else { return .sound }
+        return needs.small != nil ? .small : .alone
     }
 
     private mutating func fall(to lower: Step, at now: MonotonicTime) {
@@ -126,7 +136,9 @@ struct LayerChoice {
 
     private static func highest(for capacity: Double, _ needs: Needs, _ isAlone: Bool) -> Step {
         if capacity >= Double(needs.enhanced) { return .enhanced }
-        if capacity >= Double(needs.sent ?? 0) { return .sent }
-        return isAlone && capacity >= Double(needs.least) ? .alone : .sound
+        if let sent = needs.sent, capacity >= Double(sent) { return .sent }
+        if isAlone, capacity >= Double(needs.least) { return .alone }
+        if let small = needs.small, capacity >= Double(small) { return .small }
+        return .sound
     }
 }

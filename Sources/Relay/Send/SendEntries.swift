@@ -11,6 +11,7 @@ import Telemetry
 // |---|---|---|
 // | encode | ``EncodedOutput`` | the encoder's units; it sends one itself where nothing waits before it, and passing units that waited for it |
 // | ingest | ``PassedOutput`` | pictures that go out as they came, to all or to some viewers, and packets of other programs, at once |
+// | the one more encode's | ``ExtraOutput`` | its units, for the viewers of calls who get them |
 // | send | ``SendStage/run()`` | what waits for its turn, the program's other streams, receivers that come and go |
 // | the observer | `Relay`, which owns the stage | figures; ``SendStage/followConnection()`` once before the stages start |
 //
@@ -41,6 +42,19 @@ protocol EncodedOutput: CodedOutput {
 
     /// How many coded units wait for their turn.
     var unitsWaiting: Int { get }
+}
+
+/// Sending, for the thread of a call's one more encode.
+protocol ExtraOutput: AnyObject, Sendable {
+    /// Sends its unit at once to the viewers who get it.
+    /// - Parameters:
+    ///   - unit: borrowed for the call.
+    ///   - maskNumber: of the mask that the picture has.
+    ///   - turn: when it was sent, or else when it came.
+    /// - Returns: false where it was made before the mask was set that holds now, so that it did not go out.
+    func deliverExtra(
+        _ unit: borrowing EncodedUnit, _ codec: ExtraEncoding.Codec, maskNumber: Int, turn: MonotonicTime
+    ) -> Bool
 }
 
 /// Sending, for the ingest thread.

@@ -17,7 +17,7 @@ import Transport
 /// waits for a picture.
 ///
 /// Thread-safe. Nothing here allocates in the steady state.
-final class SendStage: EncodedOutput, PassedOutput {
+final class SendStage: EncodedOutput, PassedOutput, ExtraOutput {
     private let passing: PassingStreams
     private let books: StreamBooks
     private let schedule: SharedScheduler
@@ -33,6 +33,7 @@ final class SendStage: EncodedOutput, PassedOutput {
     private let state: Lock<State>
     private let waiting: BoundedQueue<WaitingUnit>
     private let path: PicturePath
+    private let extra: ExtraEncode
     private let viewersWantSent = Atomic<Bool>(false)
     private let buffers = UnitBufferPool(count: 65, capacity: 16 * 1024)
 
@@ -50,6 +51,7 @@ final class SendStage: EncodedOutput, PassedOutput {
         captures = channels.captures
         settings = channels.settings
         path = channels.path
+        extra = channels.extra
         schedule = channels.schedule
         keyframes = channels.keyframes
         connection = channels.connection
@@ -177,6 +179,38 @@ final class SendStage: EncodedOutput, PassedOutput {
         }
     }
 
+    // MARK: From the one more encode
+
+    func deliverExtra(
+        _ unit: borrowing EncodedUnit, _ codec: ExtraEncoding.Codec, maskNumber: Int, turn: MonotonicTime
+    ) -> Bool {
+        let facts = unsafe CodedUnit(
+            presentation: unit.presentationTime, decode: unit.decodeTime, isKeyframe: unit.isKeyframe)
+        return deliverExtra(unsafe unit.bytes.bytes, facts, codec, maskNumber: maskNumber, turn: turn)
+    }
+
+    private func deliverExtra(
+        _ bytes: RawSpan, _ unit: CodedUnit, _ codec: ExtraEncoding.Codec, maskNumber: Int, turn: MonotonicTime
+    ) -> Bool {
+        state.withLock { state in
+            let now = MonotonicTime.now()
+            guard maskNumber >= settings.maskNumber else {
+                state.outputs.extraIsLeftOut(at: now)
+                return false
+            }
+            unsafe bytes.withUnsafeBytes { bytes in
+                let media = unsafe MediaUnit(
+                    kind: .video, bytes: bytes, presentation: unit.presentation,
+                    captureTime: captures.time(of: unit.presentation), isVP8: codec == .vp8)
+                _ = state.outputs.sendExtra(codec, isKeyframe: unit.isKeyframe, stamp: turn, media, at: now)
+            }
+            state.countRefusals()
+            followLayers(&state)
+            requestKeyframe(&state)
+            return true
+        }
+    }
+
     // MARK: From ingest: other programs
 
     func adopt(_ multiplex: Multiplex?) {
@@ -227,6 +261,7 @@ final class SendStage: EncodedOutput, PassedOutput {
     private func followConnection(_ state: inout State) {
         let come = state.outputs.follow { [control] in control.report(.output($0, number: $1)) }
         if state.outputs.hasMediaReceivers {
+            state.outputs.extraOffer = path.isBypassed ? ExtraOffer() : extra.offer
             state.outputs.followPaces(
                 floor: state.settings.value.bitRateFloor, ceiling: outputRate.ceiling,
                 input: path.mayBeSentToViewers ? outputRate.input : nil, at: .now()
@@ -240,8 +275,10 @@ final class SendStage: EncodedOutput, PassedOutput {
         followLayers(&state)
         if come > 0 { begin(come, &state) } else { requestKeyframe(&state) }
         // Nobody makes pictures for those who get sound alone. A recording needs no receiver.
-        connection.isConnected =
+        let takesEncoded =
             (path.isBypassed ? state.outputs.hasPictureReceivers : state.outputs.needsEncoder) || state.recording.units.isOpen
+        connection.takesEncoded = takesEncoded
+        connection.isConnected = takesEncoded || extra.wanted != nil
         if state.outputs.isBroken, !control.isStopping {
             let place = state.outputs.sinks.map { "\($0.url)" }.joined(separator: ", ")
             control.fail(.transport(TransportError(.inaccessible, place: place, "nothing more can be written to it")))
@@ -252,6 +289,7 @@ final class SendStage: EncodedOutput, PassedOutput {
         switch layer {
         case .enhanced: .viewersToEnhanced
         case .sent: .viewersToSent
+        case .small: .viewersToSmall
         case .sound: .viewersToSound
         }
     }
@@ -260,13 +298,17 @@ final class SendStage: EncodedOutput, PassedOutput {
     private func requestKeyframe(_ state: inout State) {
         if state.outputs.claimKeyframe() { keyframes.want() }
         if state.outputs.claimSourceKeyframe() { keyframes.wantOfSource() }
+        if state.outputs.claimExtraKeyframe() { extra.wantKeyframe() }
     }
 
     /// Tells the other stages what viewers get beside the encoder's pictures, or are to get.
     private func followLayers(_ state: inout State) {
         viewersWantSent.store(state.outputs.wantsSent, ordering: .relaxed)
         path.viewersWantBypass = state.outputs.allWantSent && !state.recording.units.isOpen
-        if let time = state.outputs.claimKeyframeBehind(at: .now()) { keyframes.wantOfEncoder(behind: time) }
+        extra.wanted = state.outputs.wantedExtra
+        let now = MonotonicTime.now()
+        if let time = state.outputs.claimKeyframeBehind(.enhanced, at: now) { keyframes.wantOfEncoder(behind: time) }
+        if let time = state.outputs.claimKeyframeBehind(.small, at: now) { extra.wantKeyframe(behind: time) }
     }
 
     // MARK: Units of the video

@@ -10,7 +10,7 @@ enum TelemetryLayout {
     /// The bytes "BRNSHMAP".
     static let magic: UInt64 = 0x5041_4D48_534E_5242
     /// The upper half is the number of kinds of steps, so that each build's steps are its own.
-    static let version: UInt64 = 8 | UInt64(StepKind.allCases.count) << 32
+    static let version: UInt64 = 9 | UInt64(StepKind.allCases.count) << 32
 
     // Header.
     static let magicWord = 0
@@ -36,9 +36,6 @@ enum TelemetryLayout {
     // Books of all outputs together.
     static let output = 56
     static let outputWords = 4
-
-    static let counters = 64
-    static let counterCapacity = 64
 
     static let gauges = 128
     static let gaugeWords = 16
@@ -79,6 +76,9 @@ enum TelemetryLayout {
     static let records = 8192
     static let recordStride = 24
     static let recordCount = 1800
+
+    static let counters = 51_392
+    static let counterCapacity = 128
 
     static let wordCount = 51_712
     static let byteCount = wordCount * 8

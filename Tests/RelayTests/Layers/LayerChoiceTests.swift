@@ -101,6 +101,42 @@ struct LayerChoiceTests {
         #expect(up.map(\.layer) == [.enhanced] && viewer.run(seconds: 30, at: 350_000).isEmpty, "\(up)")
     }
 
+    /// Between sound and the publisher's pictures, with the same hysteresis.
+    @Test func theSmallerEncodeIsForLinksThatCarryNothingElse() {
+        var viewer = Viewer()
+        viewer.needs.small = 150_000
+        #expect(viewer.run(seconds: 1, at: 300_000).map(\.layer) == [.small])
+        // Room for the publisher's pictures must be a quarter more, and last.
+        #expect(viewer.run(seconds: 30, at: 900_000).isEmpty)
+        #expect(viewer.run(seconds: 10, at: 1_100_000).map(\.layer) == [.sent])
+        #expect(viewer.run(seconds: 1, at: 300_000).map(\.layer) == [.small])
+        // A dip while the queue empties, and a link that stays too poor, which is tried again by what needs least.
+        #expect(viewer.run(seconds: 1.5, at: 50_000).isEmpty && viewer.run(seconds: 5, at: 300_000).isEmpty)
+        #expect(viewer.run(seconds: 3, at: 50_000).map(\.layer) == [.sound])
+        #expect(viewer.run(seconds: 30, at: 300_000).map(\.layer) == [.small])
+        // Somebody needs VP8, so this encode gives way.
+        viewer.needs.small = nil
+        #expect(viewer.run(seconds: 1, at: 300_000).map(\.layer) == [.sound])
+    }
+
+    /// A mask is set, or the publisher's pictures are in VP8.
+    @Test func theSmallerEncodeIsThereWithoutThePublishersPictures() {
+        var viewer = Viewer()
+        (viewer.needs.sent, viewer.needs.small) = (nil, 150_000)
+        #expect(viewer.run(seconds: 1, at: 1_000_000).map(\.layer) == [.small])
+        #expect(viewer.run(seconds: 3, at: 100_000).map(\.layer) == [.sound])
+        #expect(viewer.run(seconds: 10, at: 200_000).map(\.layer) == [.small])
+        #expect(viewer.run(seconds: 10, at: 2_000_000).map(\.layer) == [.enhanced])
+    }
+
+    /// Whoever is alone rather has the encode of the enhanced pictures with fewer bits.
+    @Test func whoIsAloneNeedsNoSmallerEncode() {
+        var viewer = Viewer()
+        (viewer.needs.small, viewer.isAlone) = (150_000, true)
+        #expect(viewer.run(seconds: 10, at: 400_000).isEmpty)
+        #expect(viewer.run(seconds: 1, at: 200_000).map(\.layer) == [.small])
+    }
+
     @Test func nothingIsChosenWhereThereIsNothingElse() {
         var viewer = Viewer()
         #expect(viewer.run(seconds: 5, at: nil).isEmpty)
@@ -118,6 +154,7 @@ struct LayerChoiceTests {
         #expect(follows == .init(enhanced: sound + 1_300_000, sent: sound + 1_100_000, least: sound + 500_000))
         let fixed = LayerChoice.Needs(input: 1_000_000, encoded: 1_600_000, floor: nil, ceiling: 2_000_000)
         #expect(fixed == .init(enhanced: sound + 1_600_000, sent: sound + 1_100_000, least: sound + 1_600_000))
+        #expect(LayerChoice.Needs(input: nil, encoded: nil, floor: nil, ceiling: 1, small: 70_000).small == sound + 70_000)
         let small = LayerChoice.Needs(input: nil, encoded: nil, floor: 800_000, ceiling: 1_000_000)
         #expect(small == .init(enhanced: sound + 800_000, sent: nil, least: sound + 800_000))
         #expect(LayerChoice.Needs(input: 1_000_000, encoded: nil, floor: 1, ceiling: 900_000).enhanced == sound + 900_000)

@@ -85,6 +85,59 @@ struct LayerSwitchTests {
         #expect(stream.shown.filter { $0.layer == .sent }.map(\.picture) == Array(5..<20))
     }
 
+    /// From one encode to the other and back: the pictures of the first end, and those of the other begin behind them with a keyframe.
+    @Test func fromOneEncodeToTheOther() {
+        var layers = LayerSwitch()
+        for picture in 0..<3 { #expect(layers.takesEnhanced(isKeyframe: picture == 0, at: Self.time(picture)) == true) }
+        layers.want(.small)
+        #expect(layers.keyframeBehind(isEncoding: false, at: Self.at(3)) == nil)
+        #expect(layers.takesEnhanced(isKeyframe: false, at: Self.time(3)) == true)
+        #expect(layers.keyframeBehind(isEncoding: true, at: Self.at(4)) == Self.time(3))
+        // It comes behind the main encode of the same picture, so its keyframe is the next picture's.
+        #expect(layers.takesEnhanced(isKeyframe: false, at: Self.time(4)) == false)
+        #expect(!layers.takesSmall(isKeyframe: true, at: Self.time(3)) && layers.takesSmall(isKeyframe: true, at: Self.time(4)))
+        #expect(layers.present == .small && layers.takesSmall(isKeyframe: false, at: Self.time(5)))
+        #expect(layers.takesEnhanced(isKeyframe: true, at: Self.time(5)) == false)
+        layers.want(.enhanced)
+        #expect(layers.keyframeBehind(isEncoding: true, at: Self.at(6)) == Self.time(5))
+        #expect(
+            !layers.takesSmall(isKeyframe: false, at: Self.time(6)) && layers.takesEnhanced(isKeyframe: true, at: Self.time(6)))
+        // The publisher's pictures come before, so they need no pause.
+        layers.want(.small)
+        _ = layers.keyframeBehind(isEncoding: true, at: Self.at(7))
+        #expect(layers.takesSmall(isKeyframe: true, at: Self.time(7)) == true)
+        layers.want(.sent)
+        #expect(layers.takesSmall(isKeyframe: false, at: Self.time(8)) && layers.takesSent(isKeyframe: true, at: Self.time(10)))
+        #expect(layers.takesSmall(isKeyframe: true, at: Self.time(11)) == false)
+    }
+
+    /// The other encoder gives no keyframe, or the viewer is to stay: what was left out meanwhile needs a keyframe.
+    @Test func whoStaysWithAnEncodeGetsAKeyframeOfIt() {
+        for isTakenBack in [false, true] {
+            var layers = LayerSwitch()
+            _ = layers.takesEnhanced(isKeyframe: true, at: Self.time(0))
+            layers.want(.small)
+            // Nothing is left out before the other encoder works.
+            var other = layers
+            #expect(other.want(.enhanced) == false)
+            #expect(layers.keyframeBehind(isEncoding: true, at: Self.at(1)) == Self.time(0))
+            #expect(layers.takesEnhanced(isKeyframe: false, at: Self.time(1)) == false)
+            #expect(isTakenBack ? layers.want(.enhanced) : layers.giveUp(at: Self.at(40)))
+            #expect(layers.present == .enhanced && layers.takesEnhanced(isKeyframe: true, at: Self.time(40)))
+        }
+    }
+
+    /// A program that shows nothing of the other codec begins with the one more encode.
+    @Test func whoBeginsWithSoundGetsTheOtherEncodeFromItsKeyframeOn() {
+        var layers = LayerSwitch(.sound)
+        layers.want(.small)
+        #expect(layers.keyframeBehind(isEncoding: true, at: Self.at(1)) != nil)
+        #expect(
+            !layers.takesEnhanced(isKeyframe: true, at: Self.time(1)) && !layers.takesSent(isKeyframe: true, at: Self.time(1)))
+        #expect(
+            !layers.takesSmall(isKeyframe: false, at: Self.time(1)) && layers.takesSmall(isKeyframe: true, at: Self.time(2)))
+    }
+
     /// The encoder gives none: they get the publisher's again, from a keyframe on.
     @Test func whoWaitsInVainGetsThePublishersAgain() {
         var layers = LayerSwitch()

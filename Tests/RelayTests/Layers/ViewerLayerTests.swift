@@ -1,3 +1,4 @@
+import Codec
 import Container
 import Endpoint
 import Media
@@ -34,9 +35,11 @@ import Testing
         /// Of its link, in bits a second.
         let capacity: Double?
 
-        init(_ viewers: RTPViewers, request: ViewerLayer? = nil, capacity: Double? = nil) throws {
+        init(
+            _ viewers: RTPViewers, request: ViewerLayer? = nil, capacity: Double? = nil, codec: RTPFormat.Codec = .h264
+        ) throws {
             self.capacity = capacity
-            var track = RTPTrack([RTPFormat(.h264, payloadType: 100)])
+            var track = RTPTrack([RTPFormat(codec, payloadType: 100)])
             track.feedback = [.pictureLoss, .arrivals]
             if capacity != nil { track.extensions.transportSequence = 3 }
             map = track.extensions
@@ -71,6 +74,7 @@ import Testing
             bytes.withUnsafeBytes { own.withLock { $0 }?.receive($0, at: .now()) }
         }
 
+        func choose(_ layer: ViewerLayer?) { own.withLock { $0?.request = layer } }
         var layer: ViewerLayer? { own.withLock { $0?.layer } }
         var told: RTPSendSession.Feedback? { own.withLock { $0?.feedback } }
         var packets: [Packet] { state.withLock { $0.packets } }
@@ -168,6 +172,121 @@ import Testing
         #expect(units.balance && units.sent == UInt64(first.pictures + second.pictures), "\(report.text)")
         #expect(report.frames.dropped == 0 && report.frames.balance, "\(report.text)")
         #expect(report.counters["pictures_to_viewers"] ?? 0 >= 25 && report.counters["viewers_to_sent"] == 1)
+    }
+
+    /// Asks for the smaller encode of an output.
+    private static func askForSmall(_ configuration: inout RelayConfiguration) {
+        guard let url = try? StreamURL("whep:a?small=160x96@150k") else { return }
+        configuration.outputs = [url]
+    }
+
+    /// Sends on until the one more encode has done what it got.
+    private func settleExtra(_ running: SRTRelayTests.Running, _ viewer: Viewer) {
+        let channels = running.relay.channels
+        var (seen, since) = (UInt64(0), 0)
+        wait {
+            let encoded = channels.books.counters[.extraEncoded]
+            since = encoded == seen && channels.extra.pictures.count == 0 ? since + 1 : 0
+            seen = encoded
+            return since > 100
+        }
+    }
+
+    /// One asks for the smaller encode, and gets every picture of it from a keyframe on. The other gets every enhanced picture. When
+    /// nobody wants it any more, it ends.
+    @Test func theSmallerEncodeIsMadeWhileSomebodyGetsIt() throws {
+        let publisher = try CallKeyframeTests.Publisher(keyframeEvery: 10)
+        let viewers = RTPViewers(capacity: 2)
+        let (first, second) = (try Viewer(viewers), try Viewer(viewers, request: .small))
+        let running = try relay(publisher, to: viewers, Self.askForSmall)
+        let channels = running.relay.channels
+        var sent = try send(publisher, from: 0, running) { second.layer == .small }
+        settleExtra(running, second)
+        let (before, encoded) = (second.pictures, channels.books.counters[.extraEncoded])
+        let bytes = second.packets.count
+        sent = try send(publisher, from: sent, running, least: 30) { true }
+        settleExtra(running, second)
+        let added = channels.books.counters[.extraEncoded] - encoded
+        #expect(added >= 25 && UInt64(second.pictures - before) == added)
+        // They are the smaller ones.
+        func size(_ packets: ArraySlice<Viewer.Packet>) -> Int { packets.reduce(0) { $0 + $1.payload.count } }
+        #expect(size(second.packets[bytes...]) < size(first.packets.suffix(30)))
+        #expect(first.pictures >= sent && first.layer == .enhanced)
+        for (before, after) in zip(first.packets, first.packets.dropFirst()) {
+            #expect(after.timestamp == before.timestamp || after.timestamp &- before.timestamp == 3_000)
+        }
+        second.choose(.enhanced)
+        sent = try send(publisher, from: sent, running, least: 5) { second.layer == .enhanced }
+        #expect(channels.extra.wanted == nil)
+        let report = try #require(running.stop())
+        first.check()
+        second.check()
+        let units = try #require(report.outputs[0].units)
+        #expect(units.balance && units.sent == UInt64(first.pictures + second.pictures), "\(report.text)")
+        #expect(report.frames.dropped == 0 && report.frames.balance, "\(report.text)")
+        #expect(report.counters["viewers_to_small"] == 1 && report.counters["extra_encode_microseconds"] ?? 0 > 0)
+    }
+
+    /// Pictures of an encoder: when each is shown, and whether the mask is in it.
+    private final class Seen: Sendable {
+        let pictures = Lock<[(time: MediaTime, isMasked: Bool)]>([])
+
+        func encoder(_ configuration: VideoEncoderConfiguration) throws(CodecError) -> any PictureEncoder {
+            let encoder = try VideoEncoder(configuration)
+            return WatchedEncoder(encoder, self)
+        }
+    }
+
+    private final class WatchedEncoder: PictureEncoder {
+        private let encoder: VideoEncoder
+        private let seen: Seen
+        init(_ encoder: VideoEncoder, _ seen: Seen) { (self.encoder, self.seen) = (encoder, seen) }
+
+        var configuration: VideoEncoderConfiguration { encoder.configuration }
+
+        func encode(
+            _ picture: PictureView, id: Int64, at time: MediaTime, asKeyframe: Bool, carrying userData: PictureUserData?,
+            emit: (borrowing EncodedUnit) -> Void
+        ) throws(CodecError) {
+            let luma = picture.y
+            let columns = luma.width * 3 / 10..<luma.width * 7 / 10
+            let rows = luma.height * 11 / 20..<luma.height * 17 / 20
+            let isMasked = rows.allSatisfy { y in columns.allSatisfy { luma.row(y)[$0] > 200 } }
+            seen.pictures.withLock { $0.append((time, isMasked)) }
+            try encoder.encode(picture, id: id, at: time, asKeyframe: asKeyframe, carrying: userData, emit: emit)
+        }
+
+        func change(_ rateControl: VideoEncoderConfiguration.RateControl, at frameRate: Rational) -> Bool {
+            encoder.change(rateControl, at: frameRate)
+        }
+    }
+
+    /// A mask that is set holds for the smaller encode from the same picture on.
+    @Test func theSmallerEncodeHasTheMask() throws {
+        let publisher = try CallKeyframeTests.Publisher(keyframeEvery: 10)
+        let viewers = RTPViewers(capacity: 2)
+        let (_, second) = (try Viewer(viewers), try Viewer(viewers, request: .small))
+        let (main, extra) = (Seen(), Seen())
+        let running = try relay(publisher, to: viewers) {
+            Self.askForSmall(&$0)
+            $0.makeEncoder = { (configuration) throws(CodecError) in try main.encoder(configuration) }
+            $0.makeExtraEncoder = { (configuration, _) throws(CodecError) in try extra.encoder(configuration) }
+        }
+        var sent = try send(publisher, from: 0, running, least: 12) { second.layer == .small }
+        var settings = running.relay.settings
+        settings.steps.mask = PrivacyMask([.init(x: 25, y: 50, width: 50, height: 40, .fill(PrivacyMask.FillColor("white")!))])
+        running.relay.change(settings)
+        let before = second.pictures
+        sent = try send(publisher, from: sent, running, least: 20) { second.pictures > before + 10 }
+        #expect(second.layer == .small)
+        let report = try #require(running.stop())
+        second.check()
+        let masked = main.pictures.withLock { $0 }.filter(\.isMasked).map(\.time)
+        let first = try #require(masked.first)
+        let all = extra.pictures.withLock { $0 }
+        #expect(all.contains { !$0.isMasked } && all.contains { $0.isMasked })
+        for picture in all { #expect(picture.isMasked == (picture.time >= first), "\(picture)") }
+        #expect(report.frames.balance, "\(report.text)")
     }
 
     /// The only viewer's link carries the publisher's pictures alone: nothing is encoded any more.

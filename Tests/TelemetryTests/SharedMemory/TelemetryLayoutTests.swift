@@ -48,7 +48,7 @@ import Testing
 
     /// What lies in the map in the order of an enumeration.
     @Test func theEnumerationsAreThoseOfThisVersion() {
-        #expect(TelemetryLayout.version & 0xFFFF_FFFF == 8)
+        #expect(TelemetryLayout.version & 0xFFFF_FFFF == 9)
         #expect(FrameKind.allCases.map(\.name) == ["original", "synthesised", "repeated"])
         #expect(
             DropReason.allCases.map(\.name) == [
