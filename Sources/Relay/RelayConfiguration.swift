@@ -45,6 +45,17 @@ public struct RelayConfiguration: Sendable {
         return nil
     }
 
+    /// The encode in VP8 for viewers of calls whose programs show no H.264; nil where there can be none.
+    var vp8Encoding: ExtraEncoding? {
+        guard VP8Encoder.isAvailable, outputs.contains(where: { if case .call = $0 { true } else { false } }) else {
+            return nil
+        }
+        return ExtraEncoding(codec: .vp8, box: ExtraEncoding.vp8Box)
+    }
+
+    /// Whether viewers of calls may be promised pictures in VP8.
+    public var servesVP8: Bool { vp8Encoding != nil }
+
     /// Whether frames are synthesised with these settings.
     func synthesises(_ settings: StreamSettings) -> Bool { options.fps != nil || settings.interpolate > 1 }
 
@@ -114,7 +125,9 @@ public struct RelayConfiguration: Sendable {
 
     var makeExtraEncoder: @Sendable (VideoEncoderConfiguration, ExtraEncoding.Codec) throws(CodecError) -> any PictureEncoder =
         {
-            (configuration, _) throws(CodecError) in try VideoEncoder(configuration)
+            (configuration, codec) throws(CodecError) in
+            if codec == .vp8 { return try VP8Encoder(configuration) }
+            return try VideoEncoder(configuration)
         }
 
     /// The encoder's settings for pictures of one size.

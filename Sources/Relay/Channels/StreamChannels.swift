@@ -43,7 +43,7 @@ struct StreamChannels: Sendable {
         available = AvailableCores(Cores(ProcessorLimit.current.share))
         past = Past(configuration.options)
         past?.follow(settings)
-        extra = ExtraEncode(small: configuration.smallEncoding)
+        extra = ExtraEncode(small: configuration.smallEncoding, vp8: configuration.vp8Encoding)
         recording = Recording(byteCount: configuration.recordingMemory)
     }
 }

@@ -66,6 +66,8 @@ public struct CallRules: Hashable, Sendable {
     /// What we send is H.264, mostly of High profile. A decoder may be made for what was agreed on and show nothing else.
     public static let viewer = CallRules(
         video: [.h264], h264Profiles: [.high, .constrainedHigh, .main, .constrainedBaseline, .baseline])
+    /// The same where pictures can be sent in VP8, too, to those who take no H.264.
+    public static let anyViewer = CallRules(video: [.h264, .vp8], h264Profiles: viewer.h264Profiles)
     /// A viewer who wants sound alone.
     public static let listener = CallRules(video: [])
 }

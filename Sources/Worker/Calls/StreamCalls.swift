@@ -35,6 +35,7 @@ final class StreamCalls: Sendable {
     /// Of each output that is called, by its place.
     private let outputs: [Int: RTPViewers]
     private let mostViewers: Int
+    private let viewerRules: CallRules
     private let state = Lock(State())
     private let changed: @Sendable (UInt64, CallSide, PeerChange) -> Void
     private let remark: @Sendable (CallSide, String) -> Void
@@ -82,6 +83,7 @@ final class StreamCalls: Sendable {
         self.remark = remark
         self.silenceTimeout = silenceTimeout
         mostViewers = outputs.values.map(\.capacity).min() ?? 0
+        viewerRules = configuration.servesVP8 ? .anyViewer : .viewer
         if case .call = configuration.input {
             let inbox = CallInbox()
             self.inbox = inbox
@@ -127,7 +129,7 @@ final class StreamCalls: Sendable {
             do throws(OfferFault) {
                 call = try CallOffer(
                     description, kind: offer.side == .publish ? .publisher : .viewer,
-                    rules: offer.side == .publish ? .publisher : offer.layer == .sound ? .listener : .viewer)
+                    rules: offer.side == .publish ? .publisher : offer.layer == .sound ? .listener : viewerRules)
             } catch {
                 throw CallRefusal(.unacceptable, error.description)
             }

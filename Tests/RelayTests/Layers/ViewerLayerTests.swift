@@ -1,3 +1,4 @@
+import Bitstream
 import Codec
 import Container
 import Endpoint
@@ -287,6 +288,43 @@ import Testing
         #expect(all.contains { !$0.isMasked } && all.contains { $0.isMasked })
         for picture in all { #expect(picture.isMasked == (picture.time >= first), "\(picture)") }
         #expect(report.frames.balance, "\(report.text)")
+    }
+
+    /// A program that shows VP8 alone gets frames of VP8, from a keyframe on, and the other one H.264.
+    @Test func whoShowsVP8AloneGetsVP8() throws {
+        guard VP8Encoder.isAvailable else { return }
+        let publisher = try CallKeyframeTests.Publisher(keyframeEvery: 10)
+        let viewers = RTPViewers(capacity: 3)
+        let (first, second, third) = (
+            try Viewer(viewers), try Viewer(viewers, codec: .vp8), try Viewer(viewers, request: .small)
+        )
+        let running = try relay(publisher, to: viewers, Self.askForSmall)
+        var sent = try send(publisher, from: 0, running) { second.pictures > 0 }
+        sent = try send(publisher, from: sent, running, least: 20) { true }
+        #expect(running.relay.channels.extra.wanted == .vp8)
+        // The smaller encode gives way, so that there is no third one.
+        #expect(third.layer == .sent)
+        let report = try #require(running.stop())
+        second.check()
+        var decoding = VideoDecoder.Configuration()
+        decoding.codec = .vp8
+        let decoder = try VideoDecoder(decoding)
+        let size = PictureSize(width: 320, height: 192)
+        var (frame, pictures): ([UInt8], Int) = ([], 0)
+        for packet in second.packets {
+            // The descriptor has four bytes.
+            frame += packet.payload.dropFirst(4)
+            guard packet.isMarked else { continue }
+            _ = try frame.withUnsafeBytes { try decoder.decode($0, id: Int64(pictures)) }
+            frame = []
+            while let output = try decoder.next() {
+                guard case .picture(let picture) = consume output else { continue }
+                #expect(picture.damage.isEmpty && picture.size == size)
+                pictures += 1
+            }
+        }
+        #expect(pictures >= 15 && second.layer == .small && first.pictures >= sent)
+        #expect(report.frames.balance && report.frames.dropped == 0, "\(report.text)")
     }
 
     /// The only viewer's link carries the publisher's pictures alone: nothing is encoded any more.

@@ -12,6 +12,9 @@ struct ExtraEncoding: Hashable, Sendable {
     /// The most bits a second; nil: what such pictures need.
     var mostBits: Int?
 
+    /// Larger pictures in VP8 would take a core that other viewers' pictures may need.
+    static let vp8Box = PictureSize(width: 640, height: 360)
+
     /// Each picture needs so many bits for each sample. With fewer, fewer pictures are encoded.
     static let leastBits = 0.045
     /// What pictures need, at 30 a second: 0.1 bit for each sample, as the encode of the enhanced ones has.
