@@ -36,6 +36,7 @@ public struct StopTimeBench {
         guard let size = pictures.first?.size else { return [] }
         var configuration = SuperResolutionConfiguration(size: size)
         configuration.useShippedNetworks()
+        configuration.networks[tier] = SuperResolutionNetwork.shipped(tier)
         let session = try SuperResolutionSession(configuration, workers: WorkerPool(threadCount: threads))
         let target = Picture(size: session.outputSize)
         let blank = Picture(size: size)

@@ -40,7 +40,9 @@ public struct FileEnhancement: Sendable {
     /// For interpolation, and for steps that may look at later pictures.
     public var motion = Motion.fused
     public var threads = 2
-    /// x264's constant rate factor, where the output is coded.
+    /// Where the output is coded.
+    public var codec = OutputCodec.h264
+    /// The constant rate factor of x264 or x265, where the output is coded.
     public var quality = 18.0
     /// Whether what is finished is kept in a file beside the output, with its name and `.resume`, and read again where it is there:
     /// whole groups of coded pictures. ``removeResumeFile()`` removes it.

@@ -141,6 +141,7 @@ final class FileWork {
         if case .exactly = settings.size { output.color = output.color.shaped(from: enlargement.input, to: enlargement.output) }
         sampleShape = output.color.sampleAspectRatio
         var coding = MediaFileWriter.Settings()
+        coding.codec = settings.codec
         coding.quality = settings.quality
         coding.threads = settings.threads
         coding.slowness = settings.slowness

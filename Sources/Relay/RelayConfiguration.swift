@@ -1,5 +1,6 @@
 import Bitstream
 import Codec
+import Container
 import Endpoint
 import Enhance
 import Media
@@ -99,7 +100,9 @@ public struct RelayConfiguration: Sendable {
             options.fps != nil || settings.interpolate > 1 || settings.bitRate != nil || settings.bitRateFloor != nil
             || settings.bits ?? 1 < 1
         // Not every receiver of H.264 has a decoder for these.
-        let changesFormat = format.codec != .h264 || format.bitDepth > 8 || format.chromaFormat > 1 || format.color.isHDR
+        let changesFormat =
+            format.codec != StreamCodec(options.codec).video || format.bitDepth > 8 || format.chromaFormat > 1
+            || format.color.isHDR
         // What is asked of each picture, but for what is done to enlarged ones only.
         let changesPicture = StepSet.single.contains {
             !settings.steps.isNeutral($0) && ($0 == .deinterlace ? !format.isProgressive : $0 != .sharpen && $0 != .reactions)
@@ -139,6 +142,7 @@ public struct RelayConfiguration: Sendable {
         _ settings: StreamSettings
     ) -> VideoEncoderConfiguration {
         var encoding = VideoEncoderConfiguration(size: size, frameRate: rate)
+        encoding.codec = options.codec
         encoding.color = color
         encoding.preset = preset ?? options.preset
         encoding.threads = options.encodeThreads

@@ -228,7 +228,14 @@ public enum StreamKeys {
                 """,
             read: BitRateText.read, write: BitRateText.write, isAllowed: { $0 > 0 }),
         .choice(
-            "preset", \.options.preset, EncoderPreset.allCases.map { ($0.rawValue, $0) }, .restart, help: "libx264's preset."),
+            "codec", \.options.codec, OutputCodec.allCases.map { ($0.rawValue, $0) }, .restart,
+            help: """
+                What pictures are encoded as. hevc is H.265, for receivers that are known to take it: it takes some four times the \
+                work, and another `bitrate` begins with a keyframe. Not beside outputs that are calls.
+                """),
+        .choice(
+            "preset", \.options.preset, EncoderPreset.allCases.map { ($0.rawValue, $0) }, .restart,
+            help: "libx264's preset, or libx265's."),
         .integer("threads", \.options.threads, threads, .restart, help: "Threads that enhance a frame together."),
         .integer(
             "decode-threads", \.options.decodeThreads, threads, .restart,

@@ -42,6 +42,8 @@ public struct StreamOptions: Hashable, Sendable {
     public var decodeThreads = 1
     public var encodeThreads = 2
     public var threads = 2
+    /// What is encoded. Receivers of calls take H.264 only.
+    public var codec = OutputCodec.h264
     public var preset = EncoderPreset.superfast
     /// A scaled picture never gets larger than this.
     public var largestOutput = PictureSize(width: 3840, height: 2160)

@@ -118,9 +118,11 @@ struct EnhanceCommand: ParsableCommand {
             """)
     var resume = false
     @Option(help: "Threads that enhance a picture together.") var threads = 2
+    @Option(help: "Of coded output: h264, or hevc (H.265), whose files are smaller and take several times as long.")
+    var codec = OutputCodec.h264
     @Option(
         name: [.customLong("crf"), .customLong("quality")],
-        help: "x264's constant rate factor, 0 to 51, for coded output: less is better, and larger. (default: 18)")
+        help: "The constant rate factor of x264 or x265, 0 to 51, for coded output: less is better, and larger. (default: 18)")
     var quality: Double?
     @Option(help: "Write a report to this file, as JSON: an object for one file, a list for several.") var report: String?
     @Flag(help: "Print the report as JSON (to standard error where standard output is the pictures).") var json = false
@@ -266,6 +268,7 @@ struct EnhanceCommand: ParsableCommand {
         if let denoise { work.steps.denoise = denoise.strength }
         work.motion = motion
         work.threads = threads
+        work.codec = codec
         if let quality { work.quality = quality }
         work.comparison = compare
         work.resumes = resume

@@ -93,6 +93,9 @@ struct RelayCommand: ParsableCommand {
         do throws(SettingFault) { values = try settings.values() } catch { preconditionFailure("it was validated: \(error)") }
         var outputs: [StreamURL] = []
         for text in output { outputs.append(try StreamURL(text)) }
+        if let fault = StreamURL.fault(of: values.options.codec, in: outputs) {
+            throw TransportError(.badURL, place: fault.place, "\(fault.text.namingOptions)")
+        }
         var configuration = RelayConfiguration(
             input: try StreamURL(input), outputs: outputs, options: values.options, settings: values.settings)
         configuration.tracePath = trace

@@ -29,6 +29,7 @@ struct SettingOptions: ParsableArguments {
     @Option(help: .setting("bitrate")) var bitrate: String?
     @Option(help: .setting("bits")) var bits: String?
     @Option(help: .setting("bitrate-floor")) var bitrateFloor: String?
+    @Option(help: .setting("codec"), completion: .setting("codec")) var codec: String?
     @Option(help: .setting("preset"), completion: .setting("preset")) var preset: String?
     @Option(help: .setting("threads")) var threads: String?
     @Option(help: .setting("decode-threads")) var decodeThreads: String?

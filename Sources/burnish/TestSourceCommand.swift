@@ -122,3 +122,4 @@ enum AudioArgument: String, CaseIterable, ExpressibleByArgument { case none, bee
 enum SwitchArgument: String, CaseIterable, ExpressibleByArgument { case on, off }
 
 extension EncoderPreset: ExpressibleByArgument {}
+extension OutputCodec: ExpressibleByArgument {}

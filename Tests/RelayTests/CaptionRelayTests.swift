@@ -29,7 +29,7 @@ import Testing
         var units = TestStream.coded(in: try TestStream.golden("ffmpeg-bframes.ts"))
         let shown = units.map(\.presentation).sorted { $0 < $1 }
         for place in units.indices {
-            var messages = UnitMessages()
+            var messages = UnitMessages(for: .h264)
             messages.append(captions(shown.firstIndex(of: units[place].presentation)!))
             var whole: [UInt8] = []
             units[place].bytes.withUnsafeBytes { messages.insert(into: $0) { whole = Array($0) } }

@@ -83,7 +83,8 @@ import Testing
         "interpolate": "2",
         "fps": "30000/1001", "hold": "1500ms", "keep-output": "false", "lookahead": "0", "budget": "120ms", "caution": "2.5",
         "pacing": "paced", "past": "20s",
-        "bitrate": "2.5M", "bits": "1.25x", "bitrate-floor": "1M", "preset": "veryfast", "threads": "4", "decode-threads": "3",
+        "bitrate": "2.5M", "bits": "1.25x", "bitrate-floor": "1M", "codec": "hevc", "preset": "veryfast", "threads": "4",
+        "decode-threads": "3",
         "encode-threads": "5", "reactions": "on", "record-every": "90m",
     ]
 

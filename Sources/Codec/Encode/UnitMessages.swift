@@ -1,10 +1,11 @@
 import Media
 
-/// Supplemental messages (SEI) of H.264 that go before a picture's first slice: how it is to be turned (ITU-T H.264, D.1.27), and what
-/// it carries for viewers (D.1.6). libx264's wrapper cannot write all of them.
+/// Supplemental messages (SEI) that go before a picture's first slice: how it is to be turned (ITU-T H.264, D.1.27; H.265, D.2.17), and
+/// what it carries for viewers (D.1.6; D.2.6). The wrappers of libx264 and libx265 cannot write all of them.
 ///
 /// Confined to one thread at a time. Allocates only when a unit is larger than any before.
 struct UnitMessages {
+    private let codec: OutputCodec
     /// NAL units with start codes.
     private var messages: [UInt8] = []
     /// The contents of the message that is being written.
@@ -14,6 +15,8 @@ struct UnitMessages {
     private static let registeredUserData: UInt8 = 4
     private static let displayOrientation: UInt8 = 47
 
+    init(for codec: OutputCodec) { self.codec = codec }
+
     var isEmpty: Bool { messages.isEmpty }
 
     mutating func removeAll() { messages.removeAll(keepingCapacity: true) }
@@ -21,10 +24,10 @@ struct UnitMessages {
     /// Upright pictures need none.
     mutating func append(_ orientation: Orientation) {
         if orientation == .upright { return }
-        // Not cancelled, both flips, 16 bits of rotation, repetition period 1 (until the next keyframe, as ue(v) 010), no
-        // extension, then a one to fill the last byte.
+        // Not cancelled, both flips, 16 bits of rotation, and that it holds until the next keyframe: H.264 has the repetition period 1
+        // (as ue(v) 010) and no extension, HEVC one bit. Then a one to fill the last byte.
         let flips: UInt32 = (orientation.isFlippedHorizontally ? 2 : 0) + (orientation.isFlippedVertically ? 1 : 0)
-        let bits = flips << 21 | UInt32(orientation.rotation) << 5 | 0b01001
+        let bits = flips << 21 | UInt32(orientation.rotation) << 5 | (codec == .h264 ? 0b01001 : 0b11000)
         payload.append(UInt8(bits >> 16 & 255))
         payload.append(UInt8(bits >> 8 & 255))
         payload.append(UInt8(bits & 255))
@@ -78,8 +81,16 @@ struct UnitMessages {
 
     /// Writes the payload as a NAL unit, with emulation prevention (7.4.1).
     private mutating func write(_ type: UInt8) {
-        let start: InlineArray<6, UInt8> = [0, 0, 0, 1, 6, type]
+        let start: InlineArray<4, UInt8> = [0, 0, 0, 1]
         for place in start.indices { messages.append(start[place]) }
+        switch codec {
+        case .h264: messages.append(6)
+        case .hevc:
+            // Prefix SEI (39) of the base layer, for the lowest temporal sub-layer.
+            messages.append(39 << 1)
+            messages.append(1)
+        }
+        messages.append(type)
         var zeros = 0
         func protected(_ byte: UInt8, _ messages: inout [UInt8]) {
             if zeros >= 2, byte <= 3 {
@@ -97,7 +108,7 @@ struct UnitMessages {
 
     /// The access unit with the messages before its first slice. Valid until the next call.
     mutating func insert(into coded: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void) {
-        let place = unsafe Self.firstSlice(of: coded)
+        let place = unsafe firstSlice(of: coded)
         memory.removeAll(keepingCapacity: true)
         unsafe memory.append(contentsOf: coded[..<place])
         memory.append(contentsOf: messages)
@@ -106,17 +117,24 @@ struct UnitMessages {
     }
 
     /// Where the start code of the first slice is; the end where there is none.
-    private static func firstSlice(of coded: UnsafeRawBufferPointer) -> Int {
+    private func firstSlice(of coded: UnsafeRawBufferPointer) -> Int {
         var at = 0
         while at + 3 < coded.count {
             if unsafe coded[at] == 0, unsafe coded[at + 1] == 0, unsafe coded[at + 2] == 1 {
-                let type = unsafe coded[at + 3] & 31
-                if type == 1 || type == 5 { return unsafe at > 0 && coded[at - 1] == 0 ? at - 1 : at }
+                if isSlice(unsafe coded[at + 3]) { return unsafe at > 0 && coded[at - 1] == 0 ? at - 1 : at }
                 at += 4
             } else {
                 at += 1
             }
         }
         return coded.count
+    }
+
+    /// - Parameter header: the first byte of a NAL unit.
+    private func isSlice(_ header: UInt8) -> Bool {
+        switch codec {
+        case .h264: header & 31 == 1 || header & 31 == 5
+        case .hevc: header >> 1 & 63 < 32
+        }
     }
 }

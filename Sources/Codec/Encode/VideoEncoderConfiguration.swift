@@ -4,7 +4,7 @@ import Media
 /// How pictures are encoded. The defaults are for live streams.
 public struct VideoEncoderConfiguration: Hashable, Sendable {
     public enum RateControl: Hashable, Sendable {
-        /// A constant rate factor (0…51, lower is better). With a maximum rate in bits a second, no stretch of the
+        /// A constant rate factor (0…51, lower is better; each codec has its own scale). With a maximum rate in bits a second, no stretch of the
         /// stream is larger than the rate and a buffer of `bufferFrames` frame times allow.
         case quality(Double, maximumRate: Int?, bufferFrames: Double)
         /// An average rate in bits a second, with a buffer of `bufferFrames` frame times: 1 makes every unit the same
@@ -29,6 +29,7 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
         }
     }
 
+    public var codec = OutputCodec.h264
     public var size: PictureSize
     /// Nominal; used by the rate control and written into the stream. Real times are the pictures' own.
     public var frameRate: Rational
@@ -37,13 +38,14 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
     public var rateControl = RateControl.quality(23, maximumRate: nil, bufferFrames: 2)
     /// Pictures are coded no finer, even where bits are left; nil: as fine as the codec can.
     public var leastQuantiser: Int?
-    /// Moves bits from blocks with much detail to flat ones (libx264's `aq-mode`).
+    /// Moves bits from blocks with much detail to flat ones (`aq-mode` of both libraries).
     public var adaptsQuantiser = true
-    /// Keeps a coefficient only where it is worth its bits (libx264's `trellis`); needs CABAC. ``EncoderPreset/quick`` always does.
+    /// Of H.264: keeps a coefficient only where it is worth its bits (libx264's `trellis`); needs CABAC. ``EncoderPreset/quick`` always does.
     public var choosesCoefficients = false
-    /// Codes arithmetically, as all presets but ``EncoderPreset/ultrafast`` do, for a tenth more time.
+    /// Of H.264: codes arithmetically, as all presets but ``EncoderPreset/ultrafast`` do, for a tenth more time.
     public var usesCABAC = false
-    /// A picture is cut into as many slices as there are threads, which costs a little rate and saves delay.
+    /// A picture of H.264 is cut into as many slices as there are threads, which costs a little rate and saves delay. Of HEVC, threads
+    /// share its rows of blocks.
     public var threads = 1
     /// A keyframe at least every so many pictures; nil: only the first and those asked for.
     public var keyframeInterval: Int?
@@ -62,15 +64,9 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
         unsafe context.pointee.pix_fmt = AV_PIX_FMT_YUV420P
         unsafe context.pointee.time_base = AVRational(num: 1, den: 90_000)
         unsafe context.pointee.framerate = AVRational(frameRate)
-        unsafe context.pointee.thread_count = Int32(max(1, threads))
         unsafe context.pointee.gop_size = Int32(clamping: keyframeInterval ?? Int(Int32.max))
         unsafe color.apply(to: context)
         unsafe try set("preset", preset == .quick ? EncoderPreset.ultrafast.rawValue : preset.rawValue, of: context, at: place)
-        if usesCABAC || preset == .quick { unsafe try set("coder", "cabac", of: context, at: place) }
-        if preset == .quick {
-            unsafe try set("8x8dct", "1", of: context, at: place)
-            unsafe try set("partitions", "i4x4,i8x8", of: context, at: place)
-        }
         unsafe try set("forced-idr", "1", of: context, at: place)
         if let fileTimeBase {
             unsafe context.pointee.time_base = AVRational(fileTimeBase)
@@ -79,16 +75,46 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
         } else {
             unsafe context.pointee.max_b_frames = 0
             unsafe try set("tune", "zerolatency", of: context, at: place)
-            unsafe try set("aud", "1", of: context, at: place)
-            unsafe try set("sc_threshold", "0", of: context, at: place)
         }
         if let leastQuantiser { unsafe context.pointee.qmin = Int32(clamping: leastQuantiser) }
-        if choosesCoefficients || preset == .quick { unsafe context.pointee.trellis = 1 }
-        if !adaptsQuantiser { unsafe try set("aq-mode", "none", of: context, at: place) }
+        switch codec {
+        case .h264: unsafe try applyH264(to: context, at: place)
+        case .hevc: unsafe try applyHEVC(to: context, at: place)
+        }
         unsafe try applyRate(to: context, at: place)
     }
 
-    /// Bounds the bits of the stream. libx264's wrapper reads both fields again before each picture.
+    private func applyH264(to context: UnsafeMutablePointer<AVCodecContext>, at place: String) throws(CodecError) {
+        unsafe context.pointee.thread_count = Int32(max(1, threads))
+        if usesCABAC || preset == .quick { unsafe try set("coder", "cabac", of: context, at: place) }
+        if preset == .quick {
+            unsafe try set("8x8dct", "1", of: context, at: place)
+            unsafe try set("partitions", "i4x4,i8x8", of: context, at: place)
+        }
+        if fileTimeBase == nil {
+            unsafe try set("aud", "1", of: context, at: place)
+            unsafe try set("sc_threshold", "0", of: context, at: place)
+        }
+        if choosesCoefficients || preset == .quick { unsafe context.pointee.trellis = 1 }
+        if !adaptsQuantiser { unsafe try set("aq-mode", "none", of: context, at: place) }
+    }
+
+    /// The wrapper takes `thread_count` for pictures that are coded side by side, each of which is a picture of delay. x265 gives a
+    /// picture back at once where it codes one at a time, without lookahead and B-frames (encoder.cpp, `m_bZeroLatency`).
+    private func applyHEVC(to context: UnsafeMutablePointer<AVCodecContext>, at place: String) throws(CodecError) {
+        unsafe context.pointee.thread_count = Int32(fileTimeBase == nil ? 1 : max(1, threads))
+        // `info`: no message with the library's version and settings in each stream.
+        var options = ["log-level=error", "info=0"]
+        options += threads > 1 ? ["pools=\(threads)"] : ["pools=none", "wpp=0"]
+        // The largest blocks are 64 samples wide, and pictures no smaller than a block.
+        if min(size.width, size.height) < 64 { options += ["ctu=16"] }
+        if fileTimeBase == nil { options += ["aud=1", "repeat-headers=1", "scenecut=0"] }
+        if keyframeInterval == nil, fileTimeBase == nil { options += ["keyint=-1"] }
+        if !adaptsQuantiser { options += ["aq-mode=0"] }
+        unsafe try set("x265-params", options.joined(separator: ":"), of: context, at: place)
+    }
+
+    /// Bounds the bits of the stream. libx264's wrapper reads both fields again before each picture, libx265's does not.
     func setBuffer(_ rate: Int, _ frames: Double, of context: UnsafeMutablePointer<AVCodecContext>) {
         unsafe context.pointee.rc_max_rate = Int64(rate)
         let bits = Double(rate) / frameRate.value * max(1, frames)

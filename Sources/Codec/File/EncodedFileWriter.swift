@@ -50,6 +50,7 @@ import Media
         sound = settings.slowness == 1 ? .copied : settings.stretchesSound ? .stretched : .leftOut
         leavesOutPictures = settings.leavesOutPictures
         var configuration = VideoEncoderConfiguration(size: video.size, frameRate: video.frameRate)
+        configuration.codec = settings.codec
         configuration.color = video.color
         configuration.preset = settings.preset
         configuration.rateControl = .quality(settings.quality, maximumRate: nil, bufferFrames: 2)
@@ -253,19 +254,33 @@ import Media
         return unsafe avio_seek(output, 0, SEEK_CUR) - Int64(output.pointee.buf_ptr - output.pointee.buffer)
     }
 
+    /// `hvc1`, as four characters in the order of a file's bytes.
+    private static let tagOfHEVC: UInt32 = 0x3163_7668
+
+    /// Whether a container knows the codecs by the tags of MP4 and QuickTime.
+    private static func tagsLikeMovies(_ container: UnsafePointer<AVOutputFormat>) -> Bool {
+        let names = unsafe String(cString: container.pointee.name)
+        return ["mp4", "mov", "ipod", "3gp", "3g2"].contains(names)
+    }
+
     private func addVideo(_ reader: FileReader?) throws(CodecError) {
         let output = unsafe format!
+        let context = unsafe encoder.contextForMuxer
         // A negative answer means that the container does not say. Then writing its header will tell.
-        guard unsafe avformat_query_codec(output.pointee.oformat, AV_CODEC_ID_H264, FF_COMPLIANCE_NORMAL) != 0 else {
+        guard unsafe avformat_query_codec(output.pointee.oformat, context.pointee.codec_id, FF_COMPLIANCE_NORMAL) != 0 else {
             throw CodecError(
-                .unsupportedCodec, operation: "avformat_query_codec", message: "this container cannot hold H.264",
+                .unsupportedCodec, operation: "avformat_query_codec",
+                message: "this container cannot hold \(encoder.configuration.codec.name)",
                 place: place, advice: "use .mp4, .mkv, .mov or .ts, or .y4m for uncompressed pictures")
         }
         let stream = unsafe try check(avformat_new_stream(output, nil), "avformat_new_stream", at: place)
-        let context = unsafe encoder.contextForMuxer
         unsafe try check(
             avcodec_parameters_from_context(stream.pointee.codecpar, context), "avcodec_parameters_from_context",
             at: place)
+        // The usual tag (hev1) says that parameter sets may stand in the stream, too, and Apple's players refuse it.
+        if encoder.configuration.codec == .hevc, unsafe Self.tagsLikeMovies(output.pointee.oformat) {
+            unsafe stream.pointee.codecpar.pointee.codec_tag = Self.tagOfHEVC
+        }
         unsafe stream.pointee.time_base = context.pointee.time_base
         unsafe stream.pointee.avg_frame_rate = context.pointee.framerate
         unsafe stream.pointee.sample_aspect_ratio = context.pointee.sample_aspect_ratio

@@ -2,14 +2,15 @@ import CFFmpeg
 import Media
 
 /// Writes pictures to a file. A `.y4m` file is uncompressed. A `.png`, `.jpg` or `.jpeg` file holds one picture. Any other name
-/// chooses a container of libavformat's, with H.264 (libx264) and, where asked for, all else of another file: sound, subtitles,
+/// chooses a container of libavformat's, with H.264 or HEVC (libx264, libx265) and, where asked for, all else of another file: sound, subtitles,
 /// data, chapters, attachments and tags.
 ///
 /// Confined to one thread at a time. Call ``finish()`` at the end: without it the file has no index and may be
 /// unreadable.
 @safe public final class MediaFileWriter {
     public struct Settings: Hashable, Sendable {
-        /// x264's constant rate factor, 0…51.
+        public var codec = OutputCodec.h264
+        /// The constant rate factor of x264 or x265, 0…51.
         public var quality = 18.0
         public var preset = EncoderPreset.veryfast
         public var threads = 2

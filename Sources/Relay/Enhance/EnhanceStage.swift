@@ -292,7 +292,7 @@ final class EnhanceStage {
         planning.weights = configuration.weights
         planning.weights.caution = settings.value.caution
         if configuration.choosesOutput, let choice {
-            planning.seeds = StartCosts.measured.costs.seeds(
+            planning.seeds = StartCosts.measured.costs(of: configuration.options.codec).seeds(
                 made.enlargement, choice.preset, workers: planning.workers, encoders: planning.encoders)
         }
         schedule.configure(planning)

@@ -276,7 +276,7 @@ final class IngestStage {
     private func describe(_ program: ProgramDescription) {
         var layout = TransportStreamLayout()
         let streams = program.streams.filter { $0.role == .passing }
-        layout.video = program.mainVideo == nil ? nil : .h264
+        layout.video = program.mainVideo == nil ? nil : TransportStreamLayout.Video(configuration.options.codec)
         layout.passedStreams = streams.map { TransportStreamLayout.PassedStream(describing: $0) }
         layout.programDescriptors = program.descriptors
         // Receivers find a stream where it was, also when the source returns with other packet identifiers.
@@ -361,7 +361,7 @@ final class IngestStage {
         stream.isRefined = settings.value.tier > .base
         let ladder = OutputLadder(
             stream, best: best, preset: options.preset, mayShrink: !options.keepSize, mayBypass: router.mayChooseBypass,
-            purpose: isHeld && purpose == .refinement ? .size : purpose, costs: StartCosts.measured.costs)
+            purpose: isHeld && purpose == .refinement ? .size : purpose, costs: StartCosts.measured.costs(of: options.codec))
         if let text = chosen.begin(ladder, cores: available.cores(at: .now())) { control.report(.message(text)) }
         path.ladderWantsBypass = chosen.current?.isBypass == true
     }

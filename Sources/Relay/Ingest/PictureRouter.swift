@@ -59,7 +59,8 @@ final class PictureRouter {
 
     /// Since when leading pictures have been awaited, and why pictures are bypassed after them.
     private var leaving: (since: MonotonicTime, wishes: PathSwitch.Wishes)?
-    private var video = TransportStreamLayout.Video.h264
+    private var video: TransportStreamLayout.Video
+    private let encodes: OutputCodec
     /// No entry point is to be expected.
     private var hasNoEntries = false
     /// The main video's; nil before the first.
@@ -99,6 +100,8 @@ final class PictureRouter {
             case .srt, .rtp, .udp, .file, .standardStream: false
             }
         keepsSize = channels.configuration.options.keepSize
+        encodes = channels.configuration.options.codec
+        video = TransportStreamLayout.Video(encodes)
         self.mode = mode
     }
 
@@ -204,10 +207,11 @@ final class PictureRouter {
             remarks = []
         }
         format = (stream.streamType, stream.codec)
-        // Receivers keep what they know of H.264 when it is enhanced and bypassed in turns.
+        // Receivers keep what they know of the encoder's codec when pictures are enhanced and bypassed in turns.
         video =
-            stream.codec == .h264
-            ? .h264 : TransportStreamLayout.Video(streamType: stream.streamType, descriptors: stream.descriptors)
+            stream.codec == StreamCodec(encodes)
+            ? TransportStreamLayout.Video(encodes)
+            : TransportStreamLayout.Video(streamType: stream.streamType, descriptors: stream.descriptors)
         entries.restart()
         size = nil
         path.removeObstacles(from: books.ledger.nextFrame)

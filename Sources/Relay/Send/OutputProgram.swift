@@ -105,8 +105,8 @@ struct OutputProgram {
 
     /// Adopts a layout before any picture of it. Its video, where it has some, is described like that of the pictures before.
     mutating func adoptBeforePictures(_ layout: TransportStreamLayout, _ number: Int) {
-        if layout.hasVideo {
-            guard adopt(layout, with: described ?? .h264, number) != nil else { return }
+        if let video = layout.video {
+            guard adopt(layout, with: described ?? video, number) != nil else { return }
         } else {
             guard adopt(layout, number) != nil else { return }
             prepared = (layout, number)

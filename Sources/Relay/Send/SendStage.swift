@@ -28,6 +28,8 @@ final class SendStage: EncodedOutput, PassedOutput, ExtraOutput {
     private let turns: StageTurns
     private let captures: CaptureClock
     private let settings: LiveSettings
+    /// What the encoder's pictures are in a program map.
+    private let video: TransportStreamLayout.Video
     let feedsCalls: Bool
     let takesOtherPrograms: Bool
     private let state: Lock<State>
@@ -50,6 +52,7 @@ final class SendStage: EncodedOutput, PassedOutput, ExtraOutput {
         books = channels.books
         captures = channels.captures
         settings = channels.settings
+        video = TransportStreamLayout.Video(channels.configuration.options.codec)
         path = channels.path
         extra = channels.extra
         schedule = channels.schedule
@@ -110,7 +113,8 @@ final class SendStage: EncodedOutput, PassedOutput, ExtraOutput {
         _ unit: borrowing EncodedUnit, _ ticket: consuming FrameTicket, encoded: MonotonicTime, _ source: SourceTime
     ) {
         let facts = unsafe CodedUnit(
-            presentation: unit.presentationTime, decode: unit.decodeTime, isKeyframe: unit.isKeyframe)
+            presentation: unit.presentationTime, decode: unit.decodeTime, isKeyframe: unit.isKeyframe,
+            video: video)
         deliver(unsafe unit.bytes.bytes, facts, ticket, encoded: encoded, source)
     }
 

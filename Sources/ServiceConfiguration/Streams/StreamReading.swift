@@ -1,4 +1,5 @@
 import Endpoint
+import Media
 import Settings
 
 /// Reads one stream from its keys, whether they come from the file or from the API.
@@ -51,6 +52,10 @@ struct StreamReading {
         guard let input, !outputs.isEmpty else { return nil }
         if let text = Self.fault(ofDescriptionsIn: [input] + outputs) {
             fault(byName["outputs"]?.line ?? line, SettingFault("outputs", text))
+        }
+        if let fault = StreamURL.fault(of: values.options.codec, in: outputs.map(\.url)) {
+            let text = "is \(values.options.codec.rawValue), but \(fault.place): \(fault.text)"
+            self.fault(byName["codec"]?.line ?? line, SettingFault("codec", text))
         }
         var definition = StreamDefinition(name: name, input: input, outputs: outputs, values: values, callers: callers)
         definition.callTokens = tokens

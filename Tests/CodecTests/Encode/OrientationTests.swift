@@ -1,16 +1,19 @@
+import Bitstream
 import Codec
 import Media
 import Testing
 
 /// What the encoder says about the orientation of pictures, as libavcodec reads it.
 @Suite struct OrientationTests {
-    @Test(arguments: [
-        Orientation.upright, Orientation(rotation: 0x4000), Orientation(rotation: 0x8000), Orientation(rotation: 0xC000),
-        Orientation(rotation: 0x2000), Orientation(isFlippedHorizontally: true),
-        Orientation(isFlippedHorizontally: true, rotation: 0x4000),
-    ])
-    func aKeyframeSaysHowItIsTurned(orientation: Orientation) throws {
+    @Test(
+        arguments: [
+            Orientation.upright, Orientation(rotation: 0x4000), Orientation(rotation: 0x8000), Orientation(rotation: 0xC000),
+            Orientation(rotation: 0x2000), Orientation(isFlippedHorizontally: true),
+            Orientation(isFlippedHorizontally: true, rotation: 0x4000),
+        ], OutputCodec.allCases)
+    func aKeyframeSaysHowItIsTurned(orientation: Orientation, codec: OutputCodec) throws {
         var configuration = VideoEncoderConfiguration(size: PictureSize(width: 64, height: 48), frameRate: Rational(30))
+        configuration.codec = codec
         configuration.color.orientation = orientation
         #expect(try decoded(configuration) == [orientation, .upright, orientation])
     }
@@ -24,7 +27,9 @@ import Testing
 
     /// Three pictures, of which the first and the last are keyframes.
     private func decoded(_ configuration: VideoEncoderConfiguration) throws -> [Orientation] {
-        let decoder = try VideoDecoder()
+        var decoding = VideoDecoder.Configuration()
+        decoding.codec = configuration.codec == .h264 ? .h264 : .hevc
+        let decoder = try VideoDecoder(decoding)
         var orientations: [Orientation] = []
         for unit in try encodeUnits(configuration, count: 3, keyframeEvery: 2) {
             _ = try unit.bytes.withUnsafeBytes { try decoder.decode($0, id: unit.id) }

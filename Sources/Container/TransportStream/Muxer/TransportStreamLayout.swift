@@ -1,3 +1,5 @@
+import Media
+
 /// The program that a transport stream carries out: at most one video stream and any number of streams passed through. Other
 /// programs may go out beside it (``Multiplex``), and then its number and packet identifiers are the multiplex's.
 public struct TransportStreamLayout: Hashable, Sendable {
@@ -17,6 +19,14 @@ public struct TransportStreamLayout: Hashable, Sendable {
         public var codec: StreamCodec { StreamCodec(streamType: streamType, descriptors: descriptors) }
 
         public static let h264 = Video(streamType: 0x1b)
+
+        /// Of pictures that an encoder makes.
+        public init(_ codec: OutputCodec) {
+            switch codec {
+            case .h264: self = .h264
+            case .hevc: self.init(streamType: 0x24)
+            }
+        }
 
         /// The `stream_id` of its PES packets: private formats have their own.
         var streamID: UInt8 { streamType == 0x06 ? 0xbd : 0xe0 }

@@ -1,4 +1,5 @@
 import Bitstream
+import Media
 
 /// What a stream of a program carries, as far as its program map, or the description of an RTP session, says.
 public enum StreamCodec: Hashable, Sendable {
@@ -6,6 +7,13 @@ public enum StreamCodec: Hashable, Sendable {
     case aacADTS, aacLATM, opus, mpegAudio, ac3, eac3, dts
     case subtitles, teletext, privateData, sections
     case unknown(streamType: UInt8)
+
+    public init(_ codec: OutputCodec) {
+        switch codec {
+        case .h264: self = .h264
+        case .hevc: self = .hevc
+        }
+    }
 
     /// The name for reports and error messages.
     public var name: String {
