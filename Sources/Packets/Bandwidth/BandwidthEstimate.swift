@@ -111,12 +111,17 @@ struct BandwidthEstimate: Sendable {
     /// What the link carries, bits a second: more than ``bitRate`` while a queue is drained.
     var capacity: Double? { rate.map { max($0, resumed ?? 0) } }
 
+    /// Whether the pictures of the last seconds have not shown what the link carries, as small ones do not.
+    var lacksCapacity: Bool { trains.bitRate == nil }
+    /// How long the newest picture that was told of waited on the way.
+    var queueDelay: Nanoseconds { queue }
+
     // MARK: Packets
 
     /// A packet leaves.
     /// - Parameters:
     ///   - number: its transport-wide number.
-    ///   - isOfPicture: it is a picture's, and is sent for the first time.
+    ///   - isOfPicture: it is a picture's, and is sent for the first time; or it leaves with a picture to show what the link carries.
     mutating func sent(_ number: UInt16, bytes: Int, isOfPicture: Bool, roundTrip: Nanoseconds?, at now: MonotonicTime) {
         if isOfPicture {
             if lastOfTrain.map({ now - $0 > Self.trainInterval }) ?? true { train &+= 1 }

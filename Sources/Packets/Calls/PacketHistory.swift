@@ -39,17 +39,18 @@ import Media
     }
 
     /// The size of a packet that is to be sent again. A request that comes twice within a round trip is answered once.
+    /// - Parameter since: what was sent earlier is too old.
     /// - Returns: nil when it is not here any more, too old, or on its way.
     func byteCount(
-        ofRepeat sequence: UInt16, at now: MonotonicTime, roundTrip: Nanoseconds, longestAge: Nanoseconds
+        ofRepeat sequence: UInt16, at now: MonotonicTime, roundTrip: Nanoseconds, since: MonotonicTime
     ) -> Int? {
         let slot = slots[index(of: sequence)]
-        guard slot.byteCount > 0, slot.sequence == sequence, now - slot.sent <= longestAge else { return nil }
+        guard slot.byteCount > 0, slot.sequence == sequence, slot.sent >= since else { return nil }
         if let repeated = slot.repeated, now - repeated < roundTrip { return nil }
         return slot.byteCount
     }
 
-    /// A packet that ``byteCount(ofRepeat:at:roundTrip:longestAge:)`` knows. It counts as sent again.
+    /// A packet that ``byteCount(ofRepeat:at:roundTrip:since:)`` knows. It counts as sent again.
     mutating func claim(_ sequence: UInt16, at now: MonotonicTime) -> (packet: UnsafeMutableRawBufferPointer, payload: Int) {
         let index = index(of: sequence)
         slots[index].repeated = now

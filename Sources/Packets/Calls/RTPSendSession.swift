@@ -21,8 +21,13 @@ public struct RTPSendSession: ~Copyable {
         /// Packets that it asked for once more, and those that were sent.
         public var requested: Int64 = 0
         public var repeated: Int64 = 0
-        /// Packets that it asked for once more when as much had been sent again as for the first time (``RepeatBudget``).
+        /// Packets that it asked for once more and did not get: as much had been sent again as for the first time, or its link has no
+        /// room (``RepeatBudget``).
         public var refused: Int64 = 0
+        /// Packets that left only to show what the link carries (``ProbePlan``).
+        public var probes: Int64 = 0
+        /// How often pictures were lost that its link had no room for once more, so that it got a keyframe instead.
+        public var gaps: Int64 = 0
         /// Requests for keyframes.
         public var keyframeRequests: Int64 = 0
         public var reports: Int64 = 0
@@ -31,6 +36,8 @@ public struct RTPSendSession: ~Copyable {
     /// A keyframe is asked for at most this often by one receiver.
     public static let keyframeInterval = Nanoseconds.milliseconds(500)
     static let reportInterval = Nanoseconds.seconds(1)
+    /// After a gap the keyframe waits for the queue on the way, but no longer.
+    static let longestDrain = Nanoseconds.milliseconds(500)
     /// Without a receiver report for so long, the arrivals that are told say what is lost.
     static let receiverReportTimeout = Nanoseconds.seconds(3)
 
@@ -49,6 +56,12 @@ public struct RTPSendSession: ~Copyable {
     private var keyframeIsWanted = false
     private var intraRequest: UInt8?
     private var repeats = RepeatBudget()
+    /// Until when the queue that made a gap leaves; nil without a gap.
+    private var gapEnd: MonotonicTime?
+    private var gapIsNew = false
+    private var plan = ProbePlan()
+    /// More bits a second are of no use to the receiver; nil where none are, so that nothing is sent to find out what its link carries.
+    public var usefulBitRate: UInt64?
     private var lastReceiverReport: MonotonicTime?
     private var arrivals = ArrivalLosses()
     /// Nil where the receiver cannot tell arrivals.
@@ -82,7 +95,7 @@ public struct RTPSendSession: ~Copyable {
     ///   - sourceTime: when that was by our clock.
     ///   - isMarked: it is the last one of a picture.
     ///   - captureTime: when the picture was taken, as its sender said; nil where it did not.
-    ///   - send: gets the packet.
+    ///   - send: gets the packet, and behind a picture's last one those that probe the link.
     public mutating func send(
         _ head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, track: Int, presentation: MediaTime,
         sourceTime: MonotonicTime, isMarked: Bool, captureTime: UInt64? = nil, at now: MonotonicTime,
@@ -104,6 +117,7 @@ public struct RTPSendSession: ~Copyable {
         let sent = unsafe send(packet)
         if sent == .sent, let number = extensions.transportSequence {
             record(number, packet.count, isOfPicture: sender.track.isVideo, at: now)
+            if isMarked, sender.track.isVideo { unsafe probe(sender, packet.count, at: now, send) }
         }
         // Behind the first packet, from which receivers know the source.
         if nextReport == nil { nextReport = now }
@@ -114,6 +128,23 @@ public struct RTPSendSession: ~Copyable {
         guard bandwidth != nil else { return }
         bandwidth!.sent(number, bytes: bytes, isOfPicture: isOfPicture, roundTrip: feedback.roundTrip, at: now)
         tellEstimate()
+    }
+
+    /// Sends a picture's last packet once more where nothing else shows what the link carries, and more would be of use.
+    private mutating func probe(
+        _ sender: RTPTrackSender, _ bytes: Int, at now: MonotonicTime, _ send: (UnsafeRawBufferPointer) -> Sent
+    ) {
+        guard let usefulBitRate, feedback.estimate ?? 0 < usefulBitRate, sender.hasOwnRepeats, bandwidth?.lacksCapacity == true
+        else { return }
+        for _ in 0..<plan.claim(bytes: bytes, rate: feedback.estimate.map { Double($0) }, at: now) {
+            let extensions = extensions(of: sender, at: now)
+            let packet = unsafe sender.rebuildNewest(extensions, at: now)
+            guard let number = extensions.transportSequence else { return }
+            transportSequence &+= 1
+            guard unsafe send(packet) == .sent else { return }
+            feedback.probes += 1
+            record(number, packet.count, isOfPicture: true, at: now)
+        }
     }
 
     private mutating func tellEstimate() {
@@ -207,8 +238,10 @@ public struct RTPSendSession: ~Copyable {
         // No more than a receiver may ask for at once, so that nobody is flooded in another one's name.
         for number in numbers.prefix(RetransmissionRequests.most) {
             guard let count = sender.byteCount(ofRepeat: number, at: now, roundTrip: wait) else { continue }
-            guard repeats.claim(count) else {
+            let answer = hasGap && sender.track.isVideo ? .noRoom : repeats.claim(count, rate: feedback.estimate, at: now)
+            guard answer == .granted else {
                 feedback.refused += 1
+                if answer == .noRoom, sender.track.isVideo { beginGap(at: now) }
                 continue
             }
             feedback.repeated += 1
@@ -220,6 +253,23 @@ public struct RTPSendSession: ~Copyable {
             }
             unsafe send(packet, index)
         }
+    }
+
+    private mutating func beginGap(at now: MonotonicTime) {
+        guard !hasGap else { return }
+        gapEnd = now + min(bandwidth?.queueDelay ?? .zero, Self.longestDrain)
+        gapIsNew = true
+        feedback.gaps += 1
+        keyframeIsWanted = true
+    }
+
+    private var hasGap: Bool { gapEnd != nil }
+
+    /// Whether pictures were lost that the link has no room for once more. What follows is of no use, and only keeps the queue on the
+    /// way full, until a keyframe comes. ``claimKeyframe(at:)`` asks for one when the queue has left. Says it once.
+    public mutating func claimGap() -> Bool {
+        defer { gapIsNew = false }
+        return gapIsNew
     }
 
     private mutating func wantKeyframe(_ media: UInt32, at now: MonotonicTime) {
@@ -235,6 +285,11 @@ public struct RTPSendSession: ~Copyable {
     public mutating func claimKeyframe(at now: MonotonicTime) -> Bool {
         guard keyframeIsWanted else { return false }
         if let last = lastKeyframe, now - last < Self.keyframeInterval { return false }
+        if let gapEnd, now < gapEnd { return false }
+        if hasGap {
+            for sender in tracks where sender.track.isVideo { sender.forget(before: now) }
+            gapEnd = nil
+        }
         keyframeIsWanted = false
         lastKeyframe = now
         return true

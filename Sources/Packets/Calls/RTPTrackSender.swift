@@ -10,6 +10,8 @@ import Media
     private var retransmissionSequence = UInt16.random(in: 0...0x7fff)
     private var sound = SoundStamps()
     private var history: PacketHistory
+    /// Packets that were sent earlier are not sent again.
+    private var oldestRepeated = MonotonicTime(nanoseconds: .min)
     private(set) var packets: UInt32 = 0
     private(set) var bytes: UInt32 = 0
     private(set) var hasBegun = false
@@ -79,8 +81,17 @@ import Media
 
     /// The size of a packet that is to be sent again; nil when it is not to be.
     func byteCount(ofRepeat lost: UInt16, at now: MonotonicTime, roundTrip: Nanoseconds) -> Int? {
-        history.byteCount(ofRepeat: lost, at: now, roundTrip: roundTrip, longestAge: Self.longestAge)
+        history.byteCount(
+            ofRepeat: lost, at: now, roundTrip: roundTrip, since: max(oldestRepeated, now - Self.longestAge))
     }
+
+    /// Builds the newest packet once more. Only where ``hasOwnRepeats`` and a packet was sent.
+    func rebuildNewest(_ extensions: RTPExtensions, at now: MonotonicTime) -> UnsafeRawBufferPointer {
+        unsafe rebuild(sequence &- 1, extensions, at: now)
+    }
+
+    /// Nothing that was sent before a time is of use to the receiver any more.
+    func forget(before time: MonotonicTime) { oldestRepeated = time }
 
     /// Builds a packet that is sent again: in the format for it, or as it was.
     /// - Parameter lost: one whose size ``byteCount(ofRepeat:at:roundTrip:)`` knows.

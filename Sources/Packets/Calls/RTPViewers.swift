@@ -235,6 +235,17 @@ public final class RTPViewer: Sendable {
         }
     }
 
+    /// Sets what is of use to the receiver (``RTPSendSession/usefulBitRate``).
+    public func findRoom(upTo bitRate: Int?) {
+        state.withLock { $0.session.usefulBitRate = bitRate.map { UInt64(clamping: $0) } }
+    }
+
+    /// See ``RTPSendSession/claimGap()``.
+    public func claimGap() -> Bool {
+        guard wantsKeyframe.load(ordering: .acquiring) else { return false }
+        return state.withLock { $0.session.claimGap() }
+    }
+
     /// Whether the receiver gets pictures, or sound. One may have agreed on sound alone.
     public func has(_ kind: Kind) -> Bool { (kind == .video ? video : sound) != nil }
 
@@ -256,14 +267,17 @@ public final class RTPViewer: Sendable {
         guard let track = kind == .video ? video : sound else { return .sent }
         let now = MonotonicTime.now()
         return state.withLock { state in
+            var packets: Int64 = 0
             let sent = unsafe state.session.send(
                 head, body, track: track, presentation: presentation, sourceTime: sourceTime, isMarked: isMarked,
                 captureTime: captureTime, at: now
             ) { packet in
-                unsafe wire.send(packet, isControl: false, track: track)
+                packets += 1
+                return unsafe wire.send(packet, isControl: false, track: track)
             }
             if sent == .sent {
                 state.figures.packetsSent += 1
+                state.figures.packetsRetransmitted += packets - 1
                 state.figures.bytesSent += Int64(head.count + body.count)
             } else {
                 state.figures.packetsDropped += 1

@@ -108,7 +108,9 @@ struct FanOut: ~Copyable {
 
     /// Whether the encoder is to make a keyframe for receivers that wait for one.
     mutating func claimKeyframe(at now: MonotonicTime = .now()) -> Bool {
-        for receiver in receivers where receiver.takesMedia && receiver.takesPictures {
+        for index in receivers.indices where receivers[index].takesMedia && receivers[index].takesPictures {
+            if viewer(receivers[index])?.claimGap() == true { receivers[index].keyframe.owe() }
+            let receiver = receivers[index]
             if receiver.layers.present == .sent {
                 if viewer(receiver)?.claimKeyframe(at: now) == true { sourceDemand.wantByRequest(at: now) }
             } else if receiver.layers.present == .small {
@@ -149,8 +151,10 @@ struct FanOut: ~Copyable {
         guard slow.claimTurn(at: now) else { return }
         let needs = LayerChoice.Needs(
             input: input, encoded: encodedRate.rate, floor: floor, ceiling: ceiling, small: servesVP8 ? nil : extraOffer.small)
+        let useful = needs.useful(hasFloor: floor != nil, ceiling: ceiling)
         for index in receivers.indices where receivers[index].takesMedia {
             guard let viewer = viewer(receivers[index]), viewer.has(.video) else { continue }
+            viewer.findRoom(upTo: useful)
             guard !followLayer(index, viewer, needs, at: now, report: report) else { continue }
             let change = receivers[index].pace.observe(.init(viewer.feedback), floor: floor, ceiling: ceiling, at: now)
             // Also after a trial that has failed, which is no news.

@@ -40,6 +40,14 @@ struct LayerChoice {
             least = LayerChoice.sound + min(floor ?? fixed, fixed)
             self.small = small.map { LayerChoice.sound + $0 }
         }
+
+        /// Bits a second beyond which it does not matter what a link carries; nil where it never does.
+        /// - Parameter hasFloor: the encoder's rate follows its viewers, up to the ceiling.
+        func useful(hasFloor: Bool, ceiling: Int) -> Int? {
+            guard hasFloor || sent != nil else { return nil }
+            let layers = Int(Double(max(enhanced, sent ?? 0)) * LayerChoice.room)
+            return hasFloor ? max(layers, LayerChoice.sound + ceiling) : layers
+        }
     }
 
     /// The share of the publisher's bits with which the enhanced stream is the better one.

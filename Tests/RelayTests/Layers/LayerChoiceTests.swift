@@ -159,4 +159,14 @@ struct LayerChoiceTests {
         #expect(small == .init(enhanced: sound + 800_000, sent: nil, least: sound + 800_000))
         #expect(LayerChoice.Needs(input: 1_000_000, encoded: nil, floor: 1, ceiling: 900_000).enhanced == sound + 900_000)
     }
+    /// Nobody looks for more room than a layer needs, or the encoder can use.
+    @Test func roomIsOfUseUpToWhatCanBeSent() {
+        let sound = LayerChoice.sound
+        let follows = LayerChoice.Needs(input: 1_000_000, encoded: 1_900_000, floor: 500_000, ceiling: 2_000_000)
+        #expect(follows.useful(hasFloor: true, ceiling: 2_000_000) == sound + 2_000_000)
+        let fixed = LayerChoice.Needs(input: 1_000_000, encoded: 1_600_000, floor: nil, ceiling: 2_000_000)
+        #expect(fixed.useful(hasFloor: false, ceiling: 2_000_000) == Int(Double(sound + 1_600_000) * LayerChoice.room))
+        let shared = LayerChoice.Needs(input: nil, encoded: 1_600_000, floor: nil, ceiling: 2_000_000)
+        #expect(shared.useful(hasFloor: false, ceiling: 2_000_000) == nil)
+    }
 }

@@ -28,6 +28,34 @@ struct BandwidthEstimateTests {
         #expect(call.wait(0.95, from: 1) < 150, "\(call.table)")
     }
 
+    /// The same where the receiver asks for what the full queue dropped, and the encoder takes its time: what is asked for must not keep the
+    /// queue full. A keyframe comes instead.
+    @Test(arguments: [(15.0, 100.0), (30, 50), (30, 250)]) func whatAFullQueueDroppedIsNotSentAgain(
+        picturesPerSecond: Double, report: Double
+    ) {
+        let call = SimulatedCall(SimulatedLink { $0.seconds >= 15 && $0.seconds < 30 ? 500_000 : 3_000_000 })
+        call.picturesPerSecond = picturesPerSecond
+        (call.least, call.most) = (300_000, 4_000_000)
+        (call.asksAgain, call.encoderDelay, call.feedbackInterval) = (true, .milliseconds(150), .milliseconds(report))
+        call.run(seconds: 45)
+        #expect(call.fell(below: 500_000, after: 15) < 1.5, "\(call.table)")
+        #expect(call.seconds[38].came > 2_400_000, "\(call.table)")
+        #expect(call.use(from: 1) > 0.8 && call.delay(0.95, from: 1) < 150, "\(call.delay(0.95, from: 1))\n\(call.table)")
+        #expect(call.longestPause(from: 2) < 1_300, "\(call.longestPause(from: 2))")
+        #expect(call.feedback.gaps == 1 && call.picturesLeftOut < 15, "\(call.picturesLeftOut)")
+    }
+
+    /// What is lost by chance is sent again, and pictures go on.
+    @Test(arguments: [0.02, 0.05]) func whatIsLostByChanceIsSentAgain(loss: Double) {
+        var link = SimulatedLink { _ in 2_000_000 }
+        link.loss = loss
+        let call = SimulatedCall(link)
+        call.asksAgain = true
+        call.run(seconds: 40)
+        #expect(call.feedback.gaps == 0 && call.receiver.keyframeRequests == 0)
+        #expect(call.receiver.shown.count > 1_190 && call.longestPause(from: 2) < 400, "\(call.longestPause(from: 2))")
+    }
+
     /// Losses that have nothing to do with the rate are no reason to send less.
     @Test(arguments: [0.02, 0.05]) func lossesByChanceDoNotCount(loss: Double) {
         var link = SimulatedLink { _ in 2_000_000 }
@@ -75,7 +103,9 @@ struct BandwidthEstimateTests {
         var link = SimulatedLink { [capacities] in capacities[min(Int($0.seconds * 5), capacities.count - 1)] }
         link.jitter = .milliseconds(8)
         let call = SimulatedCall(link)
+        call.asksAgain = true
         call.run(seconds: 60)
+        #expect(call.longestPause(from: 2) < 2_500, "\(call.longestPause(from: 2))")
         #expect(call.use(from: 3) > 0.55, "\(call.use(from: 3))\n\(call.table)")
         #expect(call.wait(0.95, from: 3) < 300, "\(call.wait(0.95, from: 3))\n\(call.table)")
     }
@@ -102,6 +132,53 @@ struct BandwidthEstimateTests {
         call.most = 500_000
         call.run(seconds: 10)
         #expect(call.estimate! > 2_000_000 && call.estimate! < 3_200_000, "\(call.table)")
+    }
+
+    /// Pictures of one packet show nothing: their packets leave once more now and then, in a tenth of the rate, and only while more
+    /// would be of use.
+    @Test(arguments: [(30.0, 120_000.0), (15, 60_000)]) func smallPicturesProbe(picturesPerSecond: Double, most: Double) {
+        let call = SimulatedCall(SimulatedLink { _ in 3_000_000 })
+        call.asksAgain = true
+        call.picturesPerSecond = picturesPerSecond
+        (call.least, call.most, call.useful) = (30_000, most, 1_500_000)
+        call.run(seconds: 20)
+        #expect(call.estimate! > 1_500_000 && call.feedback.probes < 40, "\(call.feedback.probes)\n\(call.table)")
+        #expect(call.receiver.shown.count > 290 && call.receiver.duplicates == Int(call.feedback.probes))
+        call.useful = nil
+        let before = call.feedback.probes
+        call.run(seconds: 5)
+        #expect(call.feedback.probes == before)
+    }
+
+    /// Probes do not make a link worse that carries little.
+    @Test(arguments: [150_000.0, 300_000]) func probesLeaveALinkInOrder(capacity: Double) {
+        let call = SimulatedCall(SimulatedLink { _ in capacity })
+        call.asksAgain = true
+        call.picturesPerSecond = 15
+        (call.least, call.most, call.useful) = (30_000, 50_000, 4_000_000)
+        call.run(seconds: 20)
+        #expect(call.delay(0.95, from: 1) < 150 && call.feedback.gaps == 0, "\(call.table)")
+        #expect(call.estimate! < capacity && call.receiver.shown.count > 290, "\(call.table)")
+    }
+
+    @Test func probesKeepToTheirBudget() {
+        let start = MonotonicTime(nanoseconds: 1_000_000_000)
+        func share(_ rate: Double?, bytes: Int) -> (bits: Double, most: Int) {
+            var plan = ProbePlan()
+            var (sum, most) = (0, 0)
+            for picture in 0..<3_000 {
+                let count = plan.claim(bytes: bytes, rate: rate, at: start + .milliseconds(33) * Int64(picture))
+                (sum, most) = (sum + count * bytes * 8, max(most, count))
+            }
+            return (Double(sum) / 99, most)
+        }
+        let usual = share(1_000_000, bytes: 1_000)
+        #expect(usual.bits > 70_000 && usual.bits < 105_000 && usual.most == 3, "\(usual)")
+        #expect(share(300_000, bytes: 1_000).most == 1 && share(nil, bytes: 1_000).most == 1)
+        // One packet would take too long.
+        #expect(share(150_000, bytes: 1_000).most == 0)
+        // Without a floor a link that has recovered would never show it.
+        #expect(share(30_000, bytes: 200).most == 3 && share(30_000, bytes: 200).bits < 11_000)
     }
 
     // MARK: What a receiver may say

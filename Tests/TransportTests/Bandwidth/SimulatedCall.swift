@@ -23,13 +23,33 @@ final class SimulatedCall {
     var random = SplitMix64(seed: 7)
     /// Every so many pictures one is six times as large; 0 for none.
     var keyframeInterval = 0
+    /// The receiver asks for lost packets, and for keyframes.
+    var asksAgain = false
+    var feedbackInterval = Nanoseconds.milliseconds(50)
+    /// The encoder knows the rate so much later, and then takes all that it may.
+    var encoderDelay = Nanoseconds.zero
+    /// More bits a second are of no use; nil: no probes.
+    var useful: UInt64? {
+        get { session.usefulBitRate }
+        set { session.usefulBitRate = newValue }
+    }
+    static let keyframeMark: UInt8 = 0x65
     private(set) var seconds: [Second] = []
     private(set) var largestEstimate = 0.0
 
     private var session: RTPSendSession
     private let map: RTPExtensionMap
     private var arrivals = PacketArrivals()
-    private var inFlight: [(arrival: MonotonicTime, number: UInt16, bytes: Int)] = []
+    private(set) var receiver: SimulatedReceiver
+    private var inFlight: [(arrival: MonotonicTime, number: UInt16, bytes: Int, packet: [UInt8])] = []
+    /// What left, or was lost, and how many bytes: seconds since the start.
+    private(set) var offered: [(second: Double, bytes: Int)] = []
+    private var rates: [(time: MonotonicTime, rate: Double)] = []
+    private var wantsKeyframe = false
+    private var awaitsKeyframe = false
+    private(set) var picturesLeftOut = 0
+    /// How long each datagram waited, milliseconds, and when it left.
+    private(set) var delays: [(second: Double, wait: Double)] = []
     private var reports: [(arrival: MonotonicTime, bytes: [UInt8])] = []
     private let start = MonotonicTime(nanoseconds: 5_000_000_000)
     private var now: MonotonicTime
@@ -37,7 +57,7 @@ final class SimulatedCall {
     private var pictures = 0
     /// What a datagram has beside the packet: IPv4, UDP, SRTP.
     private static let overhead = 28 + 16
-    private let payload = [UInt8](repeating: 0x41, count: 1150)
+    private var payload = [UInt8](repeating: 0x41, count: 1150)
 
     init(_ link: SimulatedLink) {
         self.link = link
@@ -48,6 +68,7 @@ final class SimulatedCall {
         (video.source, sound.source) = (5, 6)
         map = video.extensions
         session = RTPSendSession([video, sound])
+        receiver = SimulatedReceiver(sources: session.sources(of: 0), map: map)
         now = start
         (nextPicture, nextSound, nextOther, nextReport) = (start, start, start, start)
     }
@@ -83,57 +104,85 @@ final class SimulatedCall {
         }
         guard now >= nextPicture else { return }
         nextPicture = nextPicture + .seconds(1 / picturesPerSecond)
-        let rate = min(max((estimate ?? 1_000_000) - 70_000, least), most)
+        if session.claimGap() { awaitsKeyframe = true }
+        if session.claimKeyframe(at: now) { wantsKeyframe = true }
+        let rate = min(max(encoderRate() - 70_000, least), most)
         var bytes = rate / 8 / picturesPerSecond * (0.7 + 0.6 * random.unit())
         if keyframeInterval > 0, pictures % keyframeInterval == 0 { bytes *= 6 }
+        payload[0] = 0x41
+        if wantsKeyframe {
+            bytes = max(bytes * 3, 4_000)
+            payload[0] = Self.keyframeMark
+            (wantsKeyframe, awaitsKeyframe) = (false, false)
+        }
         pictures += 1
+        if awaitsKeyframe {
+            picturesLeftOut += 1
+            return
+        }
         var wait: Double?
         var left = Int(bytes)
         repeat {
-            wait = send(min(max(left, 50), 1150), track: 0, index) ?? wait
+            wait = send(min(max(left, 50), 1150), track: 0, isMarked: left <= 1150, index) ?? wait
             left -= 1150
         } while left > 0
         if let wait { seconds[index].waits.append(wait) }
     }
 
+    private func encoderRate() -> Double {
+        rates.append((now, estimate ?? 1_000_000))
+        while rates.count > 1, now - rates[1].time >= encoderDelay { rates.removeFirst() }
+        return rates[0].rate
+    }
+
     /// - Returns: how long the packet waits, milliseconds; nil where it is lost.
-    @discardableResult private func send(_ count: Int, track: Int, _ index: Int) -> Double? {
+    @discardableResult private func send(_ count: Int, track: Int, isMarked: Bool = true, _ index: Int) -> Double? {
         var wait: Double?
         payload.withUnsafeBytes { bytes in
             _ = session.send(
                 UnsafeRawBufferPointer(rebasing: bytes[..<count]), UnsafeRawBufferPointer(start: nil, count: 0), track: track,
-                presentation: MediaTime(ticks: Int64((now - start).seconds * 90_000)), sourceTime: now, isMarked: true, at: now
+                presentation: MediaTime(ticks: Int64((now - start).seconds * 90_000)), sourceTime: now, isMarked: isMarked,
+                at: now
             ) { packet in
-                let all = Array(packet)
-                let number = RTPPacket(reading: all.span, map: map)!.extensions.transportSequence!
-                let size = packet.count + Self.overhead
-                seconds[index].sent += Double(size * 8)
-                if let way = link.send(bytes: size, at: now) {
-                    wait = way.wait.milliseconds
-                    inFlight.append((way.arrival, number, size))
-                }
+                wait = carry(packet, index) ?? wait
                 return .sent
             }
         }
         return wait
     }
 
+    /// Puts a packet on the link.
+    /// - Returns: how long it waits, milliseconds; nil where it is lost.
+    private func carry(_ packet: UnsafeRawBufferPointer, _ index: Int) -> Double? {
+        let all = Array(packet)
+        let number = RTPPacket(reading: all.span, map: map)!.extensions.transportSequence!
+        let size = packet.count + Self.overhead
+        seconds[index].sent += Double(size * 8)
+        offered.append(((now - start).seconds, size))
+        guard let way = link.send(bytes: size, at: now) else { return nil }
+        inFlight.append((way.arrival, number, size, all))
+        delays.append(((now - start).seconds, way.wait.milliseconds))
+        return way.wait.milliseconds
+    }
+
     private func receive(_ index: Int) {
         while let first = inFlight.first, first.arrival <= now {
             arrivals.record(first.number, at: first.arrival)
+            if asksAgain { receiver.receive(first.packet, at: now) }
             seconds[index].came += Double(first.bytes * 8)
             inFlight.removeFirst()
         }
         if now >= nextReport {
-            nextReport = nextReport + .milliseconds(50)
+            nextReport = nextReport + feedbackInterval
             if arrivals.claim() {
                 var writer = RTCPWriter()
                 writer.arrivals(arrivals.report, from: 1, media: 5)
                 reports.append((now + link.delay, writer.bytes))
             }
         }
+        if asksAgain, let request = receiver.request(at: now) { reports.append((now + link.delay, request)) }
         while let first = reports.first, first.arrival <= now {
-            first.bytes.withUnsafeBytes { session.receive($0, at: now) { _, _ in } }
+            first.bytes.withUnsafeBytes { session.receive($0, at: now) { packet, _ in _ = carry(packet, index) } }
             reports.removeFirst()
         }
     }
@@ -150,6 +199,20 @@ final class SimulatedCall {
         return came / max(1, capacity)
     }
 
+    /// How many seconds after a time as many bits left in half a second as that rate has, for the first time.
+    func fell(below rate: Double, after second: Double) -> Double {
+        var at = second
+        while at < Double(seconds.count) {
+            let bits = offered.reduce(0) { $1.second >= at && $1.second < at + 0.5 ? $0 + 8 * $1.bytes : $0 }
+            if Double(bits) / 0.5 <= rate { return at - second }
+            at += 0.05
+        }
+        return .infinity
+    }
+
+    /// The longest time without a picture since a second, milliseconds.
+    func longestPause(from second: Double) -> Double { receiver.longestPause(from: start + .seconds(second)) }
+
     /// The share of the packets' bits that did not come.
     func lost(from: Int) -> Double {
         var (came, sent) = (0.0, 0.0)
@@ -162,6 +225,12 @@ final class SimulatedCall {
 
     func wait(_ share: Double, from: Int, to: Int? = nil) -> Double {
         let all = waits(from: from, to: to)
+        return all.isEmpty ? 0 : all[min(all.count - 1, Int(Double(all.count) * share))]
+    }
+
+    /// The wait of datagrams of all kinds, milliseconds.
+    func delay(_ share: Double, from second: Double) -> Double {
+        let all = delays.filter { $0.second >= second }.map(\.wait).sorted()
         return all.isEmpty ? 0 : all[min(all.count - 1, Int(Double(all.count) * share))]
     }
 

@@ -57,9 +57,11 @@ struct RTPSendSessionTests {
             bytes.withUnsafeBytes { session.receive($0, at: now) { packet, _ in repeats.append(Array(packet)) } }
         }
 
-        /// Asks for all packets that were sent, as many at a time as a datagram names.
-        func requestAll() {
-            let numbers = packets.map { Self.number(of: $0) }
+        func claimKeyframe() -> Bool { session.claimKeyframe(at: now) }
+
+        /// Asks for all packets that were sent, or the newest of them, as many at a time as a datagram names.
+        func requestAll(newest: Int = .max) {
+            let numbers = packets.suffix(newest).map { Self.number(of: $0) }
             for start in stride(from: 0, to: numbers.count, by: 200) {
                 receive { $0.lost(Array(numbers[start..<min(start + 200, numbers.count)]), from: 1, media: 5) }
             }
@@ -96,6 +98,52 @@ struct RTPSendSessionTests {
         }
         // Packets of 1,200 bytes.
         #expect(sending.repeats.count == 256)
+    }
+
+    /// Above what the link carries nothing is sent again, whatever is asked for.
+    @Test func aLinkWithoutRoomGetsNothingAgain() {
+        var budget = RepeatBudget()
+        let start = MonotonicTime(nanoseconds: 1_000_000_000)
+        budget.earn(RepeatBudget.most)
+        func granted(_ rate: UInt64?, seconds: Double) -> Int {
+            var count = 0
+            for step in 0..<Int(seconds * 100) {
+                let now = start + .seconds(Double(step) / 100)
+                for _ in 0..<3 where budget.claim(1_000, rate: rate, at: now) == .granted { count += 1 }
+            }
+            return count
+        }
+        // 400 kb/s: 12.5 packets at once, and 50 a second.
+        #expect((61...63).contains(granted(400_000, seconds: 1)))
+        #expect(budget.claim(1_000, rate: 400_000, at: start + .seconds(1)) == .noRoom)
+        // Less at once, as soon as the link carries less; without an estimate as much as for the first time.
+        #expect((2...4).contains(granted(1_000, seconds: 1)))
+        #expect(granted(nil, seconds: 1) > 200 && budget.claim(RepeatBudget.most, rate: nil, at: start) == .spent)
+    }
+
+    /// A receiver who asks for all that it got costs a keyframe twice a second at most, and nothing from before it is sent again.
+    @Test func aGapEndsWithAKeyframe() {
+        var video = Sending.video([.retransmission, .arrivals])
+        video.extensions.transportSequence = 3
+        let sending = Sending([video])
+        var keyframes = 0
+        for picture in 0..<300 {
+            for _ in 0..<10 { sending.send(1_000) }
+            sending.now = sending.now + .milliseconds(33)
+            let base = UInt16(truncatingIfNeeded: picture * 10 + sending.repeats.count)
+            // Its link carries 240 kb/s.
+            sending.receive { writer in
+                var feedback = TransportFeedback()
+                (feedback.base, feedback.reference) = (base, UInt32(picture * 330 / 64))
+                feedback.arrivals = (0..<10).map { Int64(picture * 330 % 64 * 4 + $0 * 132) }
+                writer.arrivals(feedback, from: 1, media: 5)
+            }
+            sending.requestAll(newest: 200)
+            if sending.claimKeyframe() { keyframes += 1 }
+        }
+        #expect(keyframes > 3 && keyframes <= 20, "\(keyframes)")
+        #expect(sending.told.gaps == Int64(keyframes) || sending.told.gaps == Int64(keyframes) + 1)
+        #expect(sending.repeats.count < 600, "\(sending.repeats.count)")
     }
 
     /// A number that no packet bears looks like a loss: where a track has none, where nothing could be built, and where the same

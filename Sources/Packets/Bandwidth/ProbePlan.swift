@@ -1,0 +1,34 @@
+import Media
+
+/// Decides how often a picture's last packet leaves once more with it, and how many times. A picture of one packet shows nothing of what
+/// the link carries (``PacketTrains``), so the rate could never rise far beyond what is sent. libwebrtc probes for the same reason while
+/// the sender has little to send (`alr_experiment`); a picture that is made longer needs no clusters of its own.
+///
+/// A pure value; it reads no clock.
+struct ProbePlan: Sendable {
+    /// The packets of one probe.
+    static let packets = 3
+    /// What probes have of the rate that may be sent.
+    static let share = 0.1
+    /// A probe takes no longer at that rate, in seconds: nothing waits longer for it.
+    static let longest = 0.05
+    /// The rate before one is known, bits a second.
+    static let firstRate = 300_000.0
+    /// A lower rate counts as this one: a link that has recovered could not show it.
+    static let leastRate = 100_000.0
+
+    private var next: MonotonicTime?
+
+    /// A picture goes out whose last packet has so many bytes.
+    /// - Parameter rate: the bits a second that may be sent now; nil where nobody knows.
+    /// - Returns: how many times that packet is to leave again. It counts as done.
+    mutating func claim(bytes: Int, rate: Double?, at now: MonotonicTime) -> Int {
+        guard next.map({ now >= $0 }) ?? true else { return 0 }
+        let rate = max(rate ?? Self.firstRate, Self.leastRate)
+        let bits = Double(max(bytes, 1) * 8)
+        let count = min(Self.packets, Int(rate * Self.longest / bits))
+        guard count > 0 else { return 0 }
+        next = now + .seconds(bits * Double(count) / (rate * Self.share))
+        return count
+    }
+}
