@@ -271,10 +271,12 @@ struct BandwidthEstimate: Sendable {
         fell = now
     }
 
-    /// What the link carries at the moment. Where we send less than we might, what comes says nothing of it.
+    /// What the link carries at the moment. Where we send less than we might, what comes says nothing of it. One train alone counts only
+    /// while a long queue says that the link has changed: on a busy machine a single one may come late.
     private func seenCapacity(at rate: Double) -> Double {
         let isFull = (sentRate.bitRate ?? 0) > 0.7 * rate
-        let spaced = min(trains.bitRate ?? .infinity, trains.newest ?? .infinity)
+        let newest = queue > Self.longestQueue ? trains.newest : nil
+        let spaced = min(trains.bitRate ?? .infinity, newest ?? .infinity)
         let all = isFull || spaced.isInfinite ? came.bitRate ?? rate : .infinity
         return min(all, spaced)
     }

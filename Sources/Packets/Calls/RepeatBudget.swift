@@ -9,7 +9,7 @@ struct RepeatBudget: Sendable {
     static let most = 256 * 1200
     /// What may be sent again at once of what the link carries: in so many seconds.
     static let burst = 0.25
-    /// Two packets, however little the link carries.
+    /// In bytes, however little the link carries: two packets of the largest size.
     static let least = 3_000.0
 
     enum Answer: Hashable, Sendable {

@@ -124,15 +124,18 @@ struct LayerChoice {
         return isAlone && needs.least < needs.sent ?? 0 ? .alone : .sent
     }
 
-    /// What is lower than an encode that follows this viewer's link counts only once it has lasted.
+    /// What is lower than an encode that follows this viewer's link counts only once it has lasted, and so does what makes the publisher's
+    /// pictures better than an encode for this viewer alone: the encode follows the link meanwhile.
     private mutating func bridgingDip(_ most: Step, _ needs: Needs, _ isAlone: Bool, at now: MonotonicTime) -> Step {
-        guard most == .sound, isAlone || needs.small != nil, step != .sound else {
+        let isWorse = isAlone && most == .sent && step == .enhanced && needs.least < needs.enhanced
+        guard isWorse || most == .sound && step != .sound && (isAlone || needs.small != nil) else {
             shortSince = nil
             return most
         }
         let since = shortSince ?? now
         shortSince = since
-        guard now - since < Self.longestDip else { return .sound }
+        guard now - since < Self.longestDip else { return most }
+        if isWorse { return .enhanced }
         return needs.small != nil ? .small : .alone
     }
 

@@ -137,6 +137,23 @@ struct LayerChoiceTests {
         #expect(viewer.run(seconds: 1, at: 200_000).map(\.layer) == [.small])
     }
 
+    /// An estimate that says too little for a moment takes nobody from an encode that follows their link.
+    @Test func whoIsAloneKeepsTheEnhancedPicturesThroughADip() {
+        var viewer = Viewer()
+        viewer.isAlone = true
+        for _ in 0..<5 {
+            #expect(viewer.run(seconds: 1.5, at: 1_000_000).isEmpty && viewer.run(seconds: 1, at: 2_000_000).isEmpty)
+        }
+        let down = viewer.run(seconds: 5, at: 1_000_000)
+        #expect(down.map(\.layer) == [.sent] && abs(down[0].second - 2) < 0.2, "\(down)")
+        // Beside others, and where the encode follows nobody, down at once.
+        var other = Viewer()
+        #expect(other.run(seconds: 0.2, at: 1_000_000).map(\.layer) == [.sent])
+        var fixed = Viewer()
+        (fixed.isAlone, fixed.needs.least) = (true, fixed.needs.enhanced)
+        #expect(fixed.run(seconds: 0.2, at: 1_000_000).map(\.layer) == [.sent])
+    }
+
     @Test func nothingIsChosenWhereThereIsNothingElse() {
         var viewer = Viewer()
         #expect(viewer.run(seconds: 5, at: nil).isEmpty)
