@@ -256,7 +256,7 @@ import Testing
         }
         #expect(hevc("srt://host:5000, rtp://host:5002, /srv/clip.ts") == nil)
         #expect(hevc("srt://host:5000, 'whep:x'")?.contains("whep:x: viewers of calls take H.264") == true)
-        #expect(hevc("/srv/plain.sdp?host=h&port=5000")?.contains("plain RTP") == true)
+        #expect(hevc("/srv/plain.sdp?to=sfu.example:6004")?.contains("plain RTP") == true)
         let outputs = "streams:\n  a:\n    input: udp://:5000\n    outputs: []\n"
         #expect(faults(outputs).first?.contains("has 0 entries; it has 1 to 12") == true)
         #expect(faults("defaults:\n  input: udp://:1\n").first?.contains("has no default") == true)

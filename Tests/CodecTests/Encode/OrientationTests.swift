@@ -15,7 +15,9 @@ import Testing
         var configuration = VideoEncoderConfiguration(size: PictureSize(width: 64, height: 48), frameRate: Rational(30))
         configuration.codec = codec
         configuration.color.orientation = orientation
-        #expect(try decoded(configuration) == [orientation, .upright, orientation])
+        // libavcodec repeats HEVC's message for the pictures that it holds for.
+        let second = codec == .h264 ? Orientation.upright : orientation
+        #expect(try decoded(configuration) == [orientation, second, orientation])
     }
 
     @Test func aVerticalMirrorIsAHorizontalOneUpsideDown() throws {
