@@ -24,6 +24,7 @@ func fuzzCall(_ input: UnsafeRawBufferPointer) {
     let tracks = [video, RTPTrack([RTPFormat(.opus, payloadType: 111)])]
     var receiver = RTPReceiveSession(tracks)
     var sender = RTPSendSession(tracks)
+    sender.usefulBitRate = 4_000_000
     var now = MonotonicTime(nanoseconds: 1_000_000_000)
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 16)
     defer { buffer.deallocate() }
@@ -36,11 +37,14 @@ func fuzzCall(_ input: UnsafeRawBufferPointer) {
             precondition(count <= datagram.count || count <= 2048, "more than a packet came out")
         }
         receiver.nextFeedback(at: now) { bytes, _ in touch(bytes) }
-        _ = sender.send(datagram, none, track: 0, presentation: MediaTime(ticks: 0), sourceTime: now, isMarked: false, at: now)
-        {
+        _ = sender.send(
+            datagram, none, track: 0, presentation: MediaTime(ticks: 0), sourceTime: now, isMarked: pace % 2 == 0, at: now
+        ) {
             touch($0)
             return .sent
         }
+        _ = sender.claimGap()
+        _ = sender.claimKeyframe(at: now)
         sender.receive(datagram, at: now) { bytes, _ in touch(bytes) }
         sender.nextReport(at: now) { bytes, _ in touch(bytes) }
     }
