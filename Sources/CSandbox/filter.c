@@ -29,7 +29,7 @@ static const int allowed[] = {
     SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(pwrite64),
     SCMP_SYS(preadv), SCMP_SYS(lseek), SCMP_SYS(fstat), SCMP_SYS(close), SCMP_SYS(dup), SCMP_SYS(fcntl), SCMP_SYS(fsync),
     SCMP_SYS(fdatasync), SCMP_SYS(getdents64), SCMP_SYS(fadvise64), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(recvfrom),
-    SCMP_SYS(sendto), SCMP_SYS(recvmmsg), SCMP_SYS(sendmmsg), SCMP_SYS(bind), SCMP_SYS(connect), SCMP_SYS(shutdown),
+    SCMP_SYS(sendto), SCMP_SYS(recvmmsg), SCMP_SYS(sendmmsg), SCMP_SYS(bind), SCMP_SYS(connect), SCMP_SYS(shutdown), SCMP_SYS(accept),
     SCMP_SYS(getsockname), SCMP_SYS(getpeername), SCMP_SYS(getsockopt),
     // Waiting.
     SCMP_SYS(futex), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(select), SCMP_SYS(pselect6), SCMP_SYS(epoll_create1),

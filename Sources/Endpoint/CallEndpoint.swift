@@ -17,6 +17,8 @@ public struct CallEndpoint: Hashable, Sendable {
     public var name: String
     /// The UDP port for all calls of the stream; 0 for any free one.
     public var port: UInt16
+    /// The TCP port for peers whose network carries no UDP, 0 for any free one; nil where there is none.
+    public var tcp: UInt16?
     /// The addresses that peers are told to send to, where they are others than this machine's own (behind NAT).
     public var addresses: [String]
     /// How many viewers a `whep:` leg serves at a time; nil for ``usualViewers``.
@@ -31,10 +33,13 @@ public struct CallEndpoint: Hashable, Sendable {
     public static let mostViewers = 256
     private static let mostAddresses = 4
 
-    public init(_ side: Side, name: String, port: UInt16 = 0, addresses: [String] = [], viewers: Int? = nil) {
+    public init(
+        _ side: Side, name: String, port: UInt16 = 0, tcp: UInt16? = nil, addresses: [String] = [], viewers: Int? = nil
+    ) {
         self.side = side
         self.name = name
         self.port = port
+        self.tcp = tcp
         self.addresses = addresses
         self.viewers = viewers
     }
@@ -56,11 +61,11 @@ public struct CallEndpoint: Hashable, Sendable {
 
     private mutating func read(_ key: Substring, _ value: Substring) throws(TransportError) {
         switch key {
-        case "port":
+        case "port", "tcp":
             guard value.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(value) else {
-                throw fault("port is 0 to 65535, not \(quoted(value))")
+                throw fault("\(key) is 0 to 65535, not \(quoted(value))")
             }
-            port = number
+            if key == "port" { port = number } else { tcp = number }
         case "address":
             guard Self.isAddress(value) else {
                 throw fault("address is an IP address, not \(quoted(value))")
@@ -85,7 +90,7 @@ public struct CallEndpoint: Hashable, Sendable {
             }
             bitRate = rate
         default:
-            let known = side == .whep ? "port, address, viewers and small" : "port, address and bitrate"
+            let known = side == .whep ? "port, tcp, address, viewers and small" : "port, tcp, address and bitrate"
             throw fault("unknown key \(quotedKey(key)); known are \(known)")
         }
     }
@@ -111,7 +116,7 @@ public struct CallEndpoint: Hashable, Sendable {
 
 extension CallEndpoint: CustomStringConvertible {
     public var description: String {
-        var pairs = (port == 0 ? [] : ["port=\(port)"]) + addresses.map { "address=\($0)" }
+        var pairs = (port == 0 ? [] : ["port=\(port)"]) + (tcp.map { ["tcp=\($0)"] } ?? []) + addresses.map { "address=\($0)" }
         if let viewers { pairs.append("viewers=\(viewers)") }
         if let small { pairs.append("small=\(small)") }
         if let bitRate { pairs.append("bitrate=\(bitRateText(bitRate))") }

@@ -4,6 +4,7 @@ import Container
 import Endpoint
 import Enhance
 import Media
+import Packets
 import Schedule
 import Settings
 import Telemetry
@@ -21,6 +22,8 @@ public struct RelayConfiguration: Sendable {
 
     /// Where an end is a file or pipe: a descriptor that somebody else has opened. The relay closes it.
     public var inputDescriptor: Int32?
+    /// A TCP socket that listens for calls.
+    package var callListener: SharedDescriptor?
     /// By the output's place in ``outputs``. Plain RTP writes its session description there.
     public var outputDescriptors: [Int: Int32] = [:]
 

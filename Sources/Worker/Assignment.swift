@@ -1,5 +1,6 @@
 import Endpoint
 import Media
+import Packets
 import Relay
 import Settings
 import WorkerProtocol
@@ -26,14 +27,25 @@ extension RelayConfiguration {
         firstConnection = nil
         fitsMachine = true
         var files = files.makeIterator()
-        if case .file = self.input { inputDescriptor = files.next()?.claim() }
+        switch self.input {
+        case .file: inputDescriptor = files.next()?.claim()
+        case .call(let endpoint) where endpoint.tcp != nil: callListener = Self.listener(files.next())
+        case .sdp, .srt, .rtp, .udp, .call, .standardStream: break
+        }
         for (index, output) in outputs.enumerated() {
             switch output {
+            // All calls of a stream share one.
+            case .call(let endpoint) where endpoint.tcp != nil && callListener == nil:
+                callListener = Self.listener(files.next())
             case .file: outputDescriptors[index] = files.next()?.claim()
             case .sdp(let endpoint) where endpoint.isWritten: outputDescriptors[index] = files.next()?.claim()
             case .sdp, .srt, .rtp, .udp, .call, .standardStream: break
             }
         }
+    }
+
+    private static func listener(_ passed: PassedDescriptor?) -> SharedDescriptor? {
+        passed.map { SharedDescriptor(Descriptor(owning: $0.claim())) }
     }
 
     private static func url(_ text: String, _ key: String) throws(SettingFault) -> StreamURL {

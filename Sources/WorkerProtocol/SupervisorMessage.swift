@@ -5,7 +5,8 @@ import Media
 public enum SupervisorMessage: ChannelMessage {
     /// The first message. A worker of another version ends with exit code 70.
     case hello(version: Int)
-    /// Start a stream. Descriptors: its telemetry map, then the files that its URLs name, inputs first; of session
+    /// Start a stream. Descriptors: its telemetry map, then the files that its URLs name, inputs first, and for the first
+    /// URL of calls that has `tcp=` a listening socket; of session
     /// descriptions those that are written. Last those of all files that its settings name (tables, images, fonts).
     case start(WorkerAssignment)
     /// Change settings between two frames; text as in ``WorkerAssignment/settings``, only what changes. A value of nil returns

@@ -36,6 +36,36 @@ import WorkerProtocol
         #expect(try files.map { try target($0.number) } == [folder.path + "/out"])
     }
 
+    /// A worker may open no socket of TCP. All calls of a stream share one, which comes at the place of the first.
+    @Test func callsByTCPGetAListeningSocket() throws {
+        let folder = try Folder()
+        func isListening(_ number: Int32) -> Bool {
+            var (value, size) = (Int32(0), socklen_t(4))
+            return getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &value, &size) == 0 && value == 1
+        }
+        func open(_ input: String, _ outputs: String...) throws -> [PassedDescriptor] {
+            let legs = try outputs.map { try StreamLeg($0) }
+            let stream = StreamDefinition(name: "a", input: try StreamLeg(input), outputs: legs)
+            #expect(StreamFiles.areNeeded(for: stream))
+            return try StreamFiles.open(of: stream, configured: stream, below: [])
+        }
+        let both = try open("whip:a?tcp=0", folder.path + "/out.ts", "whep:a?tcp=0")
+        #expect(both.count == 2 && isListening(both[0].number) && !isListening(both[1].number))
+        let later = try open("whip:a", folder.path + "/out.ts", "whep:a?tcp=0")
+        #expect(later.count == 2 && !isListening(later[0].number) && isListening(later[1].number))
+        var (address, size) = (sockaddr_in6(), socklen_t(28))
+        _ = withUnsafeMutableBytes(of: &address) {
+            getsockname(later[1].number, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), &size)
+        }
+        let taken = UInt16(bigEndian: address.sin6_port)
+        do {
+            _ = try open("whip:a?tcp=\(taken)", "udp://127.0.0.1:9")
+            Issue.record("a port was taken twice")
+        } catch let fault as StreamFiles.Fault {
+            #expect(fault.description == "whip:a?tcp=\(taken): TCP port \(taken): Address already in use")
+        }
+    }
+
     @Test func theFaultNamesTheFile() throws {
         let missing = try definition(input: "/nowhere/in.ts")
         do {

@@ -12,6 +12,7 @@ enum FuzzTarget: String, CaseIterable {
     case stun
     case dtls
     case srtp
+    case frames
     case offer
     case sdp
     case call
@@ -46,6 +47,7 @@ enum FuzzTarget: String, CaseIterable {
         case .stun: fuzzSTUN(input)
         case .dtls: fuzzDTLS(input)
         case .srtp: fuzzSRTP(input)
+        case .frames: fuzzFrames(input)
         case .offer: fuzzOffer(input)
         case .sdp: fuzzSessionDescription(input)
         case .call: fuzzCall(input)

@@ -43,6 +43,22 @@ func fuzzSRTP(_ input: UnsafeRawBufferPointer) {
     }
 }
 
+/// A stream of packets with their lengths (RFC 4571), in parts. The first byte says how long a part is.
+func fuzzFrames(_ input: UnsafeRawBufferPointer) {
+    guard let first = input.first else { return }
+    var reader = FrameReader()
+    var rest = input.dropFirst()
+    while !rest.isEmpty {
+        let part = UnsafeRawBufferPointer(rebasing: rest.prefix(Int(first) + 1))
+        rest = rest.dropFirst(part.count)
+        let goesOn = reader.read(part) { packet in
+            precondition((1...FrameReader.largest).contains(packet.count), "no packet has this size")
+            touch(UnsafeRawBufferPointer(packet))
+        }
+        guard goesOn else { return }
+    }
+}
+
 /// An offer, by both rules, and the answer to it.
 func fuzzOffer(_ input: UnsafeRawBufferPointer) {
     guard let description = try? SessionDescription(parsing: String(decoding: input, as: UTF8.self)) else { return }

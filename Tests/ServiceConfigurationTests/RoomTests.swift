@@ -16,6 +16,7 @@ import Testing
                 key-file: team.key
                 guests: 3
                 port: 8189
+                tcp: 8443
                 address: [203.0.113.5, "2001:db8::1"]
                 tier: base
               plain: {key: \(Self.key)}
@@ -23,11 +24,13 @@ import Testing
         let configuration = try ServiceConfiguration(text, environment: environment(["/etc/burnish/team.key": Self.key + "\n"]))
         let room = try #require(configuration.rooms.first)
         #expect(configuration.rooms.map(\.name) == ["team", "plain"] && configuration.streams.isEmpty)
-        #expect(room.key == Secret(Self.key) && room.guests == 3 && room.port == 8189 && room.addresses.count == 2)
+        #expect(
+            room.key == Secret(Self.key) && room.guests == 3 && room.port == 8189 && room.tcp == 8443
+                && room.addresses.count == 2)
         let stream = try room.definition(3)
         #expect(
             stream.name == "team.3" && stream.values.allTexts["tier"] == "base" && stream.values.allTexts["budget"] == "120ms")
-        let query = "?address=203.0.113.5&address=2001:db8::1&port=8191"
+        let query = "?address=203.0.113.5&address=2001:db8::1&port=8191&tcp=8445"
         #expect(stream.input.textWithSecrets == "whip:team.3" + query)
         #expect(stream.outputs.map(\.textWithSecrets) == ["whep:team.3" + query])
         let plain = configuration.rooms[1]
@@ -39,6 +42,7 @@ import Testing
         ("{}", "key-file: is missing"), ("{key: short}", "32 to 256"), ("{key: K, key-file: x}", "given beside key"),
         ("{key: K, guests: 0}", "guests: is 1 to 64"), ("{key: K, guests: 65}", "guests: is 1 to 64"),
         ("{key: K, guests: [1]}", "one value"), ("{key: K, port: 65530, guests: 8}", "port: is 0 to 65535"),
+        ("{key: K, tcp: 65530, guests: 8}", "tcp: is 0 to 65535"), ("{key: K, tcp: 9000}", "listens on TCP port 9001"),
         ("{key: K, address: relay.example}", "address: is an IP address"),
         ("{key: K, address: [1.1.1.1, 1.1.1.2, 1.1.1.3, 1.1.1.4, 1.1.1.5]}", "at most 4"),
         ("{key: K, input: 'whip:x'}", "is no key here"), ("{key: K, tiers: base}", "did you mean tier"),
@@ -48,7 +52,7 @@ import Testing
     func whatIsWrongIsSaid(room: String, words: String) {
         let text = """
             rooms: {team: \(room.replacing("K,", with: Self.key + ",").replacing("K}", with: Self.key + "}"))}
-            streams: {cam: {input: 'whip:cam?port=9001', output: 'whep:cam'}}
+            streams: {cam: {input: 'whip:cam?port=9001&tcp=9001', output: 'whep:cam'}}
             """
         let found = faults(text)
         #expect(found.count == 1 && found[0].contains(words), "\(found)")

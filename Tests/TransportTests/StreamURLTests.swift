@@ -47,9 +47,10 @@ struct StreamURLTests {
         #expect(try StreamURL("RTP://[::1]:65534/") == .rtp(RTPEndpoint(host: "::1", port: 65_534)))
         #expect(try StreamURL("whip:studio") == .call(CallEndpoint(.whip, name: "studio")))
         #expect(
-            try StreamURL("whep:a.b-c_1?viewers=3&port=8189&address=192.0.2.1&address=2001:db8::1")
+            try StreamURL("whep:a.b-c_1?viewers=3&port=8189&tcp=0&address=192.0.2.1&address=2001:db8::1")
                 == .call(
-                    CallEndpoint(.whep, name: "a.b-c_1", port: 8189, addresses: ["192.0.2.1", "2001:db8::1"], viewers: 3)))
+                    CallEndpoint(
+                        .whep, name: "a.b-c_1", port: 8189, tcp: 0, addresses: ["192.0.2.1", "2001:db8::1"], viewers: 3)))
         #expect(try StreamURL("-") == .standardStream)
         #expect(try StreamURL("clips/a b.ts") == .file(path: "clips/a b.ts"))
         #expect(try StreamURL("file:///tmp/a.ts") == .file(path: "/tmp/a.ts"))
@@ -82,9 +83,9 @@ struct StreamURLTests {
         ("file:///tmp/A.SDP?to=h", "port is missing"), ("a.sdp?to=:5004", "names a host and a port"),
         ("a.sdp?to=h:65533", "1 to 65532"), ("a.sdp?latency=9000", "0 to 5000"), ("a.sdp?to=h:1&to=h:1", "twice"),
         ("whip:", "is no name"), ("whep:-a", "is no name"), ("whip:a/b", "is no name"), ("whip://a", "is no name"),
-        ("whip:a?port=65536", "0 to 65535"), ("whip:a?port=1&port=2", "twice"),
-        ("whip:a?viewers=2", "known are port, address and bitrate"),
-        ("whep:a?bitrate=2M", "known are port, address, viewers and small"),
+        ("whip:a?port=65536", "0 to 65535"), ("whep:a?tcp=on", "tcp is 0 to 65535"), ("whip:a?port=1&port=2", "twice"),
+        ("whip:a?viewers=2", "known are port, tcp, address and bitrate"),
+        ("whep:a?bitrate=2M", "known are port, tcp, address, viewers and small"),
         ("whip:a?bitrate=2", "bits a second"), ("whip:a?bitrate=0k", "bits a second"),
         ("whip:a?bitrate=2000M", "bits a second"),
         ("a.sdp?bitrate=-1M", "bits a second"), ("a.sdp?bitrate=1M&bitrate=1M", "twice"), ("a.sdp?bitrate", "bits a second"),

@@ -1,10 +1,11 @@
 import Endpoint
 import Glibc
+import Packets
 import ServiceConfiguration
 import Settings
 import WorkerProtocol
 
-/// Opens the files that a stream's URLs and settings name, since a worker cannot.
+/// Opens the files that a stream's URLs and settings name, and the TCP socket of its calls, since a worker cannot.
 enum StreamFiles {
     struct Fault: Error, CustomStringConvertible {
         var description: String
@@ -29,7 +30,18 @@ enum StreamFiles {
     }
 
     static func areNeeded(for definition: StreamDefinition) -> Bool {
-        !definition.values.files.isEmpty || definition.legs.contains { Place($0.url, isInput: true) != nil }
+        !definition.values.files.isEmpty || tcpPort(of: definition) != nil
+            || definition.legs.contains { Place($0.url, isInput: true) != nil }
+    }
+
+    private static func tcpPort(of url: StreamURL) -> UInt16? {
+        if case .call(let endpoint) = url { endpoint.tcp } else { nil }
+    }
+
+    /// All calls of a stream share one.
+    private static func tcpPort(of definition: StreamDefinition) -> UInt16? {
+        let ports = definition.legs.compactMap { tcpPort(of: $0.url) }
+        return ports.first { $0 > 0 } ?? ports.first
     }
 
     /// May block, for as long as a disk or a network file system takes.
@@ -43,8 +55,13 @@ enum StreamFiles {
         of definition: StreamDefinition, configured: StreamDefinition?, free: Set<String> = [], below folders: [String]
     ) throws(Fault) -> [PassedDescriptor] {
         var files: [PassedDescriptor] = []
+        var port = tcpPort(of: definition)
         for (index, leg) in definition.legs.enumerated() {
             let isInput = index == 0
+            if let number = port, tcpPort(of: leg.url) != nil {
+                files.append(try listen(number, for: leg.url))
+                port = nil
+            }
             guard let place = Place(leg.url, isInput: isInput) else { continue }
             let isConfigured = isInput ? configured?.input == leg : configured?.outputs.contains(leg) ?? false
             files.append(try open(place, below: isConfigured ? nil : folders))
@@ -71,6 +88,33 @@ enum StreamFiles {
             }
         }
         return opened
+    }
+
+    /// So many bytes of a connection wait in the kernel: a large keyframe, or a second at 1 Mb/s.
+    private static let mostUnsent = 128 << 10
+
+    /// A TCP socket at all addresses of both families, or of IPv4 where there is no other. What it accepts inherits its options: packets
+    /// leave at once, and the kernel keeps little for a slow reader.
+    private static func listen(_ port: UInt16, for url: StreamURL) throws(Fault) -> PassedDescriptor {
+        func fault() -> Fault { Fault(description: "\(url): TCP port \(port): \(unsafe String(cString: strerror(errno)))") }
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        let both = socket(AF_INET6, kind, 0)
+        let number = both >= 0 ? both : socket(AF_INET, kind, 0)
+        guard number >= 0 else { throw fault() }
+        let listener = PassedDescriptor(owning: number)
+        let options = [
+            (SOL_SOCKET, SO_REUSEADDR, 1), (SOL_SOCKET, SO_SNDBUF, 512 << 10), (Int32(IPPROTO_TCP), TCP_NODELAY, 1),
+            (Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, mostUnsent), (Int32(IPPROTO_IPV6), IPV6_V6ONLY, 0),
+        ]
+        for (level, option, value) in options {
+            var value = Int32(value)
+            // An IPv4 socket has not all of them.
+            _ = unsafe setsockopt(number, level, option, &value, 4)
+        }
+        let address = both >= 0 ? SocketAddress(ipv6: (0, 0), port: port) : SocketAddress(ipv4: 0, port: port)
+        let isBound = unsafe address.withSockaddr { unsafe bind(number, $0, $1) } == 0
+        guard isBound, Glibc.listen(number, 64) == 0 else { throw fault() }
+        return listener
     }
 
     private static func open(_ place: Place, below folders: [String]?) throws(Fault) -> PassedDescriptor {

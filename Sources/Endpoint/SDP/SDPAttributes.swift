@@ -140,11 +140,14 @@ public struct ICECandidate: Hashable, Sendable {
     public var port: UInt16
     /// `host`, `srflx`, `prflx` or `relay`.
     public var kind: String
+    /// Of TCP: `active`, `passive` or `so` (RFC 6544, 4.5).
+    public var tcpType: String?
 
     public init(
         foundation: String, component: Int = 1, transport: String = "udp", priority: UInt32, address: String, port: UInt16,
-        kind: String = "host"
+        kind: String = "host", tcpType: String? = nil
     ) {
+        self.tcpType = tcpType
         self.foundation = foundation
         self.component = component
         self.transport = transport
@@ -165,8 +168,13 @@ public struct ICECandidate: Hashable, Sendable {
         self.init(
             foundation: String(words[0]), component: component, transport: words[2].lowercased(), priority: priority,
             address: String(words[4]), port: port, kind: String(words[7]))
+        // Pairs of a name and a value follow.
+        for at in stride(from: 8, to: words.count - 1, by: 2) where words[at] == "tcptype" { tcpType = String(words[at + 1]) }
     }
 
     /// As the attribute `candidate` has it.
-    public var text: String { "\(foundation) \(component) \(transport) \(priority) \(address) \(port) typ \(kind)" }
+    public var text: String {
+        "\(foundation) \(component) \(transport) \(priority) \(address) \(port) typ \(kind)"
+            + (tcpType.map { " tcptype \($0)" } ?? "")
+    }
 }

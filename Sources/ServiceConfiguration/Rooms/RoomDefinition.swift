@@ -11,6 +11,8 @@ public struct RoomDefinition: Hashable, Sendable {
     public var guests = 8
     /// The UDP port of the first seat. Each other seat has the next; 0 is any free port for each.
     public var port: UInt16 = 0
+    /// The TCP port of the first seat, for networks without UDP. Each other seat has the next; 0 is any free port for each, nil none.
+    public var tcp: UInt16?
     /// Where peers send to, behind NAT.
     public var addresses: [String] = []
     /// Of all its streams.
@@ -35,6 +37,7 @@ public struct RoomDefinition: Hashable, Sendable {
     public func definition(_ seat: Int) throws(TransportError) -> StreamDefinition {
         var keys = addresses.map { "address=\($0)" }
         if port > 0 { keys.append("port=\(Int(port) + seat - 1)") }
+        if let tcp { keys.append("tcp=\(tcp > 0 ? Int(tcp) + seat - 1 : 0)") }
         let query = keys.isEmpty ? "" : "?" + keys.joined(separator: "&")
         let stream = stream(seat)
         return StreamDefinition(

@@ -27,6 +27,10 @@ public enum RoomKeys {
             name: "port", help: "The UDP port of the first guest. Each other one has the next. 0 is any free port.",
             allowed: "0 to 65535, with room above it for each guest", defaultText: "0", example: ""),
         RoomKey(
+            name: "tcp",
+            help: "The TCP port of the first guest, for networks without UDP. Each other one has the next. 0 is any free port.",
+            allowed: "0 to 65535, with room above it for each guest", defaultText: "", example: "8190"),
+        RoomKey(
             name: "address", help: "Where peers send to, behind NAT.",
             allowed: "an IP address, or a list of at most \(RoomDefinition.mostAddresses)", defaultText: "",
             example: "203.0.113.5"),

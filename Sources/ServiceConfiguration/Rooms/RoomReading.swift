@@ -41,13 +41,8 @@ struct RoomReading {
                 fault(byName["guests"]?.line ?? line, notAllowed("guests", text))
             }
         }
-        if let text = text(of: byName["port"]) {
-            if let port = UInt16(text), port == 0 || Int(port) + room.guests - 1 <= Int(UInt16.max) {
-                room.port = port
-            } else {
-                fault(byName["port"]?.line ?? line, notAllowed("port", text))
-            }
-        }
+        if let port = port("port", byName, room, line: line) { room.port = port }
+        room.tcp = port("tcp", byName, room, line: line)
         readAddresses(byName["address"], &room)
         return key == nil ? nil : room
     }
@@ -69,6 +64,16 @@ struct RoomReading {
             fault(entry.line, error)
             return nil
         }
+    }
+
+    /// The first of as many ports as the room has guests.
+    private mutating func port(
+        _ name: String, _ entries: [String: ConfigurationNode.Entry], _ room: RoomDefinition, line: Int
+    ) -> UInt16? {
+        guard let text = text(of: entries[name]) else { return nil }
+        if let port = UInt16(text), port == 0 || Int(port) + room.guests - 1 <= Int(UInt16.max) { return port }
+        fault(entries[name]?.line ?? line, notAllowed(name, text))
+        return nil
     }
 
     private mutating func readAddresses(_ entry: ConfigurationNode.Entry?, _ room: inout RoomDefinition) {

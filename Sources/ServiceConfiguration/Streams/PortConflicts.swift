@@ -51,11 +51,17 @@ struct PortConflicts {
             if call.side == other.side, call.name == other.name {
                 return "answers calls to /\(call.side.rawValue)/\(call.name), as \(owner(new, old)) does: give another name"
             }
-            // All calls of a stream share one port.
-            if new.stream == old.stream {
-                guard call.port > 0, other.port > 0, call.port != other.port else { return nil }
-                return "has port=\(call.port), and \(owner(new, old)) has port=\(other.port): give both the same, or only one"
+            for (key, one, two) in [("port", call.port, other.port), ("tcp", call.tcp ?? 0, other.tcp ?? 0)]
+            where one > 0 && two > 0 {
+                // All calls of a stream share one port.
+                if new.stream == old.stream, one != two {
+                    return "has \(key)=\(one), and \(owner(new, old)) has \(key)=\(two): give both the same, or only one"
+                }
+                if new.stream != old.stream, key == "tcp", one == two {
+                    return "listens on TCP port \(one), which \(owner(new, old)) has: give another port"
+                }
             }
+            if new.stream == old.stream { return nil }
         }
         guard new.ports.lowerBound > 0, old.ports.lowerBound > 0 else { return nil }
         guard new.ports.overlaps(old.ports), LocalAddress.overlap(new.host, old.host) else { return nil }

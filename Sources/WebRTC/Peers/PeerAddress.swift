@@ -1,12 +1,14 @@
 import Endpoint
 
-/// An IPv4 or IPv6 address with a UDP port: a value that needs no memory of its own. An IPv4 address in IPv6's form
+/// An IPv4 or IPv6 address with a port of UDP or TCP: a value that needs no memory of its own. An IPv4 address in IPv6's form
 /// (`::ffff:192.0.2.1`) becomes the IPv4 address, because a browser sees itself so.
 public struct PeerAddress: Hashable, Sendable {
     /// The address's bytes in network order, IPv4 in the last four with `::ffff:` before them.
     private var high: UInt64
     private var low: UInt64
     public var port: UInt16
+    /// A connection from there carries the packets, not datagrams.
+    public var isTCP = false
 
     private static let mappedPrefix: UInt64 = 0xffff
 
@@ -44,8 +46,8 @@ extension PeerAddress: CustomStringConvertible {
             .joined(separator: ":")
     }
 
-    /// `192.0.2.1:9000` or `[2001:db8:0:0:0:0:0:1]:9000`.
-    public var description: String { ipv4 == nil ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    /// `192.0.2.1:9000`, `[2001:db8:0:0:0:0:0:1]:9000` or `192.0.2.1:9000/tcp`.
+    public var description: String { (ipv4 == nil ? "[\(host)]:\(port)" : "\(host):\(port)") + (isTCP ? "/tcp" : "") }
 
     /// Reads an address as people write it; nil where it is a name or malformed.
     public init?(host: String, port: UInt16) {

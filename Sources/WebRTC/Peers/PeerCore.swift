@@ -36,6 +36,9 @@ struct PeerCore: ~Copyable {
 
     var peerCount: Int { table.count }
 
+    /// Whether a peer has shown its password from this address.
+    func knows(_ address: PeerAddress) -> Bool { table.agent(at: address) != nil }
+
     // MARK: Output
 
     var hasOutput: Bool { !outgoing.isEmpty || !changes.isEmpty }

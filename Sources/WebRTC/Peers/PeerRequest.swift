@@ -26,15 +26,20 @@ public struct PeerAnswer: Hashable, Sendable {
         var lines: [(String, String?)] = [("ice-ufrag", credentials.userFragment), ("ice-pwd", credentials.password)]
         for (index, candidate) in candidates.enumerated() {
             let line = ICECandidate(
-                foundation: String(index + 1), priority: priority(ofCandidate: index), address: candidate.host,
-                port: candidate.port)
+                foundation: String(index + 1), transport: candidate.isTCP ? "tcp" : "udp",
+                priority: priority(ofCandidate: index), address: candidate.host, port: candidate.port,
+                tcpType: candidate.isTCP ? "passive" : nil)
             lines.append(("candidate", line.text))
         }
         return lines + [("end-of-candidates", nil)]
     }
 
     /// RFC 8445, 5.1.2.1: host candidates of component 1, each a little less than the one before.
-    public func priority(ofCandidate index: Int) -> UInt32 { 126 << 24 | UInt32(max(0, 65535 - index)) << 8 | 255 }
+    /// Those of TCP come behind all of UDP (RFC 6544, 4.2).
+    public func priority(ofCandidate index: Int) -> UInt32 {
+        let best: UInt32 = candidates[index].isTCP ? 4 << 13 | 8191 : 65535
+        return 126 << 24 | (best - UInt32(index)) << 8 | 255
+    }
 }
 
 /// Why a peer cannot be added.

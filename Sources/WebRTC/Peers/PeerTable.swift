@@ -85,7 +85,8 @@ struct PeerTable: ~Copyable {
             if let oldest { places[oldest.key] = nil }
         }
         placeNumber += 1
-        places[address] = Place(agent: agent, number: placeNumber)
+        // A connection came about, so whoever is there reads what is sent there.
+        places[address] = Place(agent: agent, number: placeNumber, isProven: address.isTCP)
     }
 
     mutating func recordReceived(_ size: Int, from address: PeerAddress) { places[address]?.received += size }

@@ -5,7 +5,7 @@ import Packets
 /// A UDP socket that talks to many peers: one IPv4 address, one IPv6 address, or all of both. Any thread sends; one receives.
 struct PortSocket: ~Copyable {
     private let socket: DatagramSocket
-    private let bell = Bell()
+    let bell = Bell()
     private let isIPv6: Bool
     /// What it is bound to. `::` stands for IPv4, too.
     let local: PeerAddress
@@ -28,6 +28,8 @@ struct PortSocket: ~Copyable {
         self.local = PeerAddress(local)
         self.socket = socket
     }
+
+    var number: Int32 { socket.number }
 
     /// Ends the present wait, or the next one. Any thread.
     func interrupt() { bell.ring() }

@@ -1,8 +1,10 @@
 import Endpoint
 import Media
+import Packets
 import Synchronization
 
-/// One UDP port for the WebRTC calls of a process: ICE's lite side, DTLS and SRTP for many peers. It knows nothing of codecs:
+/// One UDP port for the WebRTC calls of a process, and a TCP port beside it where it is given one: ICE's lite side, DTLS and SRTP for
+/// many peers. It knows nothing of codecs:
 /// plain RTP and RTCP packets come up and go down.
 ///
 /// **Threads.** One thread at a time receives: it calls ``turn(until:)`` again and again, or ``start()`` makes a thread that does.
@@ -38,9 +40,20 @@ public final class WebRTCPort: Sendable {
     /// The socket, which peers keep as long as they may send.
     private final class Wire: DatagramOutput {
         let socket: PortSocket
-        init(_ socket: consuming PortSocket) { self.socket = socket }
+        let listener: TCPListener?
+
+        init(_ socket: consuming PortSocket, _ listener: TCPListener?) {
+            self.socket = socket
+            self.listener = listener
+        }
+
         func send(_ datagram: UnsafeRawBufferPointer, to address: PeerAddress) -> Bool {
-            unsafe socket.send(datagram, to: address)
+            guard address.isTCP else { return unsafe socket.send(datagram, to: address) }
+            return unsafe listener?.send(datagram, to: address) ?? false
+        }
+
+        func wait(until limit: MonotonicTime) {
+            if let listener { listener.wait(or: socket.bell, until: limit) } else { socket.wait(until: limit) }
         }
     }
 
@@ -54,12 +67,23 @@ public final class WebRTCPort: Sendable {
         var changes: [(peer: Peer, change: PeerChange)] = []
     }
 
+    /// TCP connections beside the one of each peer: of those that are no peer's yet.
+    private static let mostUnknownConnections = 32
+
     /// Opens the socket.
-    public init(_ configuration: Configuration, identity: DTLSIdentity) throws(TransportError) {
+    /// - Parameter listener: a listening TCP socket that does not block, for peers whose network carries no UDP.
+    package init(
+        _ configuration: Configuration, identity: DTLSIdentity, listener: SharedDescriptor? = nil
+    ) throws(TransportError) {
         let socket = try PortSocket(boundTo: configuration.local)
         self.configuration = configuration
         self.identity = identity
-        wire = Wire(socket)
+        var tcp: TCPListener?
+        if let listener {
+            tcp = try TCPListener(
+                listener, beside: socket.number, socket.bell, most: configuration.mostPeers + Self.mostUnknownConnections)
+        }
+        wire = Wire(socket, tcp)
         core = Lock(PeerCore(identity: identity, mostPeers: configuration.mostPeers))
         receiving = Lock(Receiving())
     }
@@ -107,8 +131,8 @@ public final class WebRTCPort: Sendable {
             if address.port == 0 { address.port = local.port }
             return address
         }
-        if !configuration.advertised.isEmpty { return configuration.advertised.map(withPort) }
-        guard local.isAny else { return [local] }
+        if !configuration.advertised.isEmpty { return withTCP(configuration.advertised.map(withPort)) }
+        guard local.isAny else { return withTCP([local]) }
         var found: [PeerAddress] = []
         if var reachableAt {
             reachableAt.port = local.port
@@ -118,7 +142,18 @@ public final class WebRTCPort: Sendable {
         // A socket of one family is reached by that family only.
         if local.ipv4 != nil { found.removeAll { $0.ipv4 == nil } }
         // A machine without a network calls itself.
-        return found.isEmpty ? [PeerAddress(ipv4: 0x7f00_0001, port: local.port)] : found
+        return withTCP(found.isEmpty ? [PeerAddress(ipv4: 0x7f00_0001, port: local.port)] : found)
+    }
+
+    /// The same addresses, and behind them those at which TCP is taken.
+    private func withTCP(_ addresses: [PeerAddress]) -> [PeerAddress] {
+        guard let listener = wire.listener else { return addresses }
+        return addresses
+            + addresses.filter { !listener.isIPv4 || $0.ipv4 != nil }.map { address in
+                var address = address
+                (address.port, address.isTCP) = (listener.port, true)
+                return address
+            }
     }
 
     /// Ends a call with a goodbye. Its receiver is told on the receiving thread. Any thread.
@@ -151,6 +186,13 @@ public final class WebRTCPort: Sendable {
             if now >= receiving.nextTick {
                 receiving.nextTick = core.withLock { $0.tick(at: now) }
                 deliver(&receiving)
+                wire.listener?.tick(at: now) { address in core.withLock { $0.knows(address) } }
+            }
+            unsafe wire.listener?.turn(at: now) { packet, sender in
+                let arrived = PortSocket.Arrived(byteCount: packet.count, time: .now(), sender: sender, isCut: false)
+                unsafe receive(arrived, packet, &receiving)
+            } isKnown: { address in
+                core.withLock { $0.knows(address) }
             }
             var isFirst = true
             for _ in 0..<Self.largestBatch {
@@ -161,7 +203,7 @@ public final class WebRTCPort: Sendable {
                     isFirst = false
                     // What other threads closed or added since.
                     deliver(&receiving)
-                    wire.socket.wait(until: min(limit, receiving.nextTick))
+                    wire.wait(until: min(limit, receiving.nextTick))
                     continue
                 }
                 isFirst = false
@@ -231,5 +273,6 @@ public final class WebRTCPort: Sendable {
         }
         running?.join()
         receiving.withLock { deliver(&$0) }
+        wire.listener?.closeAll()
     }
 }

@@ -76,7 +76,8 @@ final class StreamCalls: Sendable {
         }
         guard let first = endpoints.first else { return nil }
         let number = endpoints.lazy.map(\.port).first { $0 > 0 } ?? 0
-        port = try Self.open(number, endpoints.flatMap(\.addresses), place: "\(first)", identity)
+        port = try Self.open(
+            number, endpoints.flatMap(\.addresses), place: "\(first)", identity, listener: configuration.callListener)
         self.outputs = outputs
         self.startRate = startRate
         self.changed = changed
@@ -101,12 +102,13 @@ final class StreamCalls: Sendable {
 
     /// Listens on all addresses of both families, or of IPv4 where there is no other.
     private static func open(
-        _ number: UInt16, _ addresses: [String], place: String, _ identity: DTLSIdentity
+        _ number: UInt16, _ addresses: [String], place: String, _ identity: DTLSIdentity, listener: SharedDescriptor?
     ) throws(TransportError) -> WebRTCPort {
         let advertised = addresses.compactMap { PeerAddress(host: $0, port: 0) }
         func open(_ local: PeerAddress) throws(TransportError) -> WebRTCPort {
             try WebRTCPort(
-                .init(local: local, advertised: advertised, mostPeers: CallEndpoint.mostViewers + 1), identity: identity)
+                .init(local: local, advertised: advertised, mostPeers: CallEndpoint.mostViewers + 1), identity: identity,
+                listener: listener)
         }
         do throws(TransportError) {
             return try open(PeerAddress(ipv6: 0, 0, port: number))
