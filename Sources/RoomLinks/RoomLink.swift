@@ -100,15 +100,23 @@ public struct RoomLink: Hashable, Sendable {
     }
 }
 
-/// HMAC with SHA-256 (RFC 2104), by OpenSSL.
+/// HMAC (RFC 2104), by OpenSSL.
 enum HMAC {
-    static let length = 32
-
+    /// With SHA-256.
     static func code(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
+        unsafe code(of: bytes, key: key, EVP_sha256(), length: 32)
+    }
+
+    /// With SHA-1, which is what TURN servers know.
+    static func shortCode(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
+        unsafe code(of: bytes, key: key, EVP_sha1(), length: 20)
+    }
+
+    private static func code(of bytes: [UInt8], key: [UInt8], _ digest: OpaquePointer?, length: Int) -> [UInt8] {
         var code = [UInt8](repeating: 0, count: length)
         var written: UInt32 = 0
-        let made = unsafe CHMAC.HMAC(EVP_sha256(), key, Int32(key.count), bytes, bytes.count, &code, &written)
-        precondition(unsafe made != nil && written == length, "OpenSSL has no SHA-256")
+        let made = unsafe CHMAC.HMAC(digest, key, Int32(key.count), bytes, bytes.count, &code, &written)
+        precondition(unsafe made != nil && written == length, "OpenSSL has not the digest")
         return code
     }
 

@@ -72,8 +72,10 @@ extension ServiceConfiguration {
             let change = ConfigurationDifference.ServiceChange(path: key.path, needsRestart: key.change == .restart)
             difference.service.append(change)
         }
-        if http.token != new.http.token {
-            difference.service.append(ConfigurationDifference.ServiceChange(path: "http.token", needsRestart: false))
+        for (path, isSame) in [
+            ("http.token", http.token == new.http.token), ("http.turn-secret", http.turnSecret == new.http.turnSecret),
+        ] where !isSame {
+            difference.service.append(ConfigurationDifference.ServiceChange(path: path, needsRestart: false))
         }
         return difference
     }

@@ -20,8 +20,10 @@ public struct ServiceConfiguration: Hashable, Sendable {
         public var allowedOrigins: [String] = []
         public var allowsPlainHTTP = false
         public var allowsNoToken = false
-        /// `stun:` URLs that WebRTC peers are told.
+        /// `stun:` and `turn:` URLs that WebRTC peers are told.
         public var iceServers: [String] = []
+        /// What the servers of `turn:` share with the service. There is one where there are such servers.
+        public var turnSecret: Secret?
 
         /// Whether only this machine can reach it.
         public var isLoopback: Bool { LocalAddress.isLoopback(address) }

@@ -60,10 +60,19 @@ public enum ServiceKeys {
             example: "https://status.example",
             help: "The origins of other web pages that may use the API in a browser.", read: { text, _ in origin(text) }),
         .list(
-            "http", "ice-servers", \.http.iceServers, .live, allowed: "stun: with a host and a port, as stun:stun.example:3478",
-            example: "stun:stun.example:3478",
-            help: "The STUN servers that WebRTC peers are told. Needed only by peers that demand one.",
+            "http", "ice-servers", \.http.iceServers, .live,
+            allowed: "stun:, turn: or turns: with a host and a port, as turn:turn.example:3478?transport=tcp",
+            example: "turn:turn.example:3478", help: "The STUN and TURN servers that WebRTC peers are told.",
             read: { text, _ in iceServer(text) }),
+        .secret(
+            "http", "turn-secret", allowed: "16 to 256 letters, digits and signs", example: "write-a-long-random-text-here",
+            help: "The secret of the TURN servers (coturn's static-auth-secret). Better in a file."),
+        .secret(
+            "http", "turn-secret-file", allowed: "the path of a file", example: "/etc/burnish/turn.secret",
+            help: "The file with the secret, in one line."),
+        .secret(
+            "http", "turn-secret-credential", allowed: "the name of a systemd credential", example: "turn-secret",
+            help: "The systemd credential with the secret."),
         .flag(
             "http", "dangerously-allow-plain-http", \.http.allowsPlainHTTP, .restart,
             help: "Listen beyond the loopback address without TLS. Everybody on the way can read the token."),
@@ -112,10 +121,13 @@ public enum ServiceKeys {
     public static func keys(of section: String) -> [ServiceKey] { all.filter { $0.section == section } }
 
     private static func iceServer(_ text: String) -> String? {
-        for scheme in ["stun:", "stuns:"] where text.hasPrefix(scheme) {
-            return origin("http://" + text.dropFirst(scheme.count)) == nil ? nil : text
+        guard let scheme = ["stun:", "stuns:", "turn:", "turns:"].first(where: { text.hasPrefix($0) }) else { return nil }
+        var place = text.dropFirst(scheme.count)
+        // RFC 7065.
+        if scheme.hasPrefix("turn"), let query = ["?transport=udp", "?transport=tcp"].first(where: { place.hasSuffix($0) }) {
+            place = place.dropLast(query.count)
         }
-        return nil
+        return origin("http://" + place) == nil ? nil : text
     }
 
     private static func host(_ text: String) -> String? {

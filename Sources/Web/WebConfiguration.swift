@@ -20,8 +20,10 @@ public struct WebConfiguration: Sendable {
     public var names: [String] = []
     /// The origins of other sites' pages that may use the API in a browser: `https://status.example`.
     public var origins: [String] = []
-    /// `stun:` URLs that WebRTC peers are told.
+    /// `stun:` and `turn:` URLs that WebRTC peers are told.
     public var iceServers: [String] = []
+    /// What the servers of `turn:` share with the service.
+    public var turnSecret: String?
     /// Connections at a time. One more takes the place of the one that has waited longest for its client.
     public var mostConnections = 256
     /// Clients that follow the events at a time.
@@ -42,6 +44,7 @@ public struct WebConfiguration: Sendable {
         names = http.allowedHosts
         origins = http.allowedOrigins
         iceServers = http.iceServers
+        turnSecret = http.turnSecret?.text
         mostConnections = configuration.limits.httpConnections
     }
 

@@ -46,6 +46,7 @@ public struct WebService: Service {
         applied.names = new.names
         applied.origins = new.origins
         applied.iceServers = new.iceServers
+        applied.turnSecret = new.turnSecret
         try applied.check()
         try certificate?.reload()
         present.apply(applied)

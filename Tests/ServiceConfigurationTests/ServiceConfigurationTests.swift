@@ -16,6 +16,24 @@ import Testing
         #expect(stream.values == StreamValues())
     }
 
+    @Test func serversOfTURNNeedTheirSecret() throws {
+        let file = ["/etc/burnish/turn": "0123456789abcdef\n"]
+        func text(_ server: String, _ secret: String = "turn-secret-file: turn") -> String {
+            "http:\n  ice-servers: ['\(server)']\n  \(secret)\nstreams: {}\n"
+        }
+        for server in ["turn:turn.example:3478", "turns:192.0.2.1:443?transport=tcp", "turn:[2001:db8::1]:3478?transport=udp"] {
+            let http = try ServiceConfiguration(text(server), environment: environment(file)).http
+            #expect(http.iceServers == [server] && http.turnSecret == Secret("0123456789abcdef"))
+        }
+        let without = faults(text("turn:turn.example:3478", "port: 1"))
+        #expect(
+            without == ["f:2: http.ice-servers: has turn:turn.example:3478 without its secret: give turn-secret-file"])
+        #expect(faults(text("stun:stun.example:3478", "port: 1")).isEmpty)
+        for server in ["turn:turn.example:3478?transport=sctp", "stun:h:1?transport=udp", "turn:", "http://h"] {
+            #expect(faults(text(server, "turn-secret: 0123456789abcdef")).first?.contains("turn:turn.example:3478?") == true)
+        }
+    }
+
     @Test func everyPartIsRead() throws {
         let text = """
             http:

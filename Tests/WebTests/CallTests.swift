@@ -16,9 +16,26 @@ import WorkerProtocol
         return headers
     }
 
+    /// As coturn checks it.
+    @Test func peersGetALoginForTURN() async throws {
+        let configure: (inout WebConfiguration) -> Void = {
+            ($0.iceServers, $0.turnSecret) = (["turn:192.0.2.1:3478?transport=tcp"], "a-secret-of-the-server")
+        }
+        try await serving(configure: configure) { client async throws in
+            let link = try #require(
+                try await client.send("POST", "/whep/studio", headers: Self.sdp, body: Self.offer).headers["link"])
+            let parts = link.split(separator: "\"", omittingEmptySubsequences: false)
+            #expect(
+                parts.count == 9 && parts[8].isEmpty && parts[0] == "<turn:192.0.2.1:3478?transport=tcp>; rel="
+                    && parts[1] == "ice-server")
+            #expect(parts[2] == "; username=" && parts[3].hasSuffix(":burnish"))
+            #expect(parts[4] == "; credential=" && parts[5].count == 28 && parts[6] == "; credential-type=")
+        }
+    }
+
     @Test(arguments: CallSide.allCases) func aCallBeginsAndEnds(side: CallSide) async throws {
         let path = side == .publish ? "/whip/studio" : "/whep/studio"
-        try await serving(configure: { $0.iceServers = ["stun:stun.example:3478", "stun:192.0.2.1"] }) { client async throws in
+        try await serving(configure: { $0.iceServers = ["turn:192.0.2.2:3478", "stun:192.0.2.1"] }) { client async throws in
             let answer = try await client.send("POST", path, headers: Self.sdp, body: Self.offer)
             #expect(answer.status == 201 && answer.text == "v=0\r\ns=\(side)\r\n")
             #expect(answer.headers["content-type"] == "application/sdp")

@@ -36,6 +36,12 @@ import Testing
         #expect(digits == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
     }
 
+    /// By Python's hmac and hashlib.
+    @Test func aTurnServersLoginIsThatOfAnotherLibrary() {
+        let login = TurnLogin(secret: "a-secret-of-the-server", now: 1_000_000_000.7)
+        #expect(login.user == "1000086400:burnish" && login.password == "o0z8EYn82LD67jDWsjFxhgeW3ZE=")
+    }
+
     @Test func whatIsMadeIsRead() throws {
         for link in [
             RoomLink(room: "team", expires: 2_000_000_000.5),

@@ -9,12 +9,12 @@ FLAGS = ("--headless=new", "--no-sandbox", "--use-fake-device-for-media-stream",
 
 
 @contextlib.contextmanager
-def browser():
+def browser(*flags):
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
     options.binary_location = "/usr/bin/chromium"
-    for flag in FLAGS:
+    for flag in FLAGS + flags:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))

@@ -85,10 +85,10 @@ class WebRTCHTTP(Chain):
 
 class Burnish(WebRTCHTTP):
     """A burnishd of its own with one stream, from WHIP to WHEP. `settings` are those of the stream; `viewers=N` is not one, but
-    lets so many more watch, who join when the page sees pictures. Nor is `poor=300k/2%/80`: a second viewer;
-    nor `small=320x180@200k`: the smaller encode of the output. `input` is the stream's."""
+    lets so many more watch, who join when the page sees pictures. Nor is `poor=300k/2%/80`: a second viewer; nor
+    `small=320x180@200k`: the smaller encode of the output. `input` is the stream's; `http` has keys of `http:` beside the port."""
 
-    def __init__(self, name, burnishd, settings, input="whip:call"):
+    def __init__(self, name, burnishd, settings, input="whip:call", http={}):
         self.viewer_count, self.viewers, self.watched = int(settings.pop("viewers", 0)), None, None
         if "poor" in settings:
             rate, loss, delay = settings.pop("poor").split("/")
@@ -100,8 +100,9 @@ class Burnish(WebRTCHTTP):
         self.folder = tempfile.TemporaryDirectory(prefix="burnish-calls-")
         folder = pathlib.Path(self.folder.name)
         lines = "".join(f"    {key}: {value}\n" for key, value in settings.items())
+        keys = "".join(f"  {key}: {value}\n" for key, value in http.items())
         (folder / "burnish.yaml").write_text(
-            f"http: {{port: {port}}}\nstreams:\n  call:\n    input: {input}\n"
+            f"http:\n  port: {port}\n{keys}streams:\n  call:\n    input: {input}\n"
             f"    output: whep:call?viewers={max(16, 1 + self.viewer_count)}{small}\n{lines}")
         self.log = open(folder / "log", "w+")
         self.process = subprocess.Popen(

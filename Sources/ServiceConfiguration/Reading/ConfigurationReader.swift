@@ -104,7 +104,10 @@ struct ConfigurationReader {
             case .secret: continue
             }
         }
-        if section == "http" { readToken(entries) }
+        if section == "http" {
+            if let token = secret("token", entries) { configuration.http.token = token }
+            if let secret = secret("turn-secret", entries) { configuration.http.turnSecret = secret }
+        }
     }
 
     private mutating func text(of entry: ConfigurationNode.Entry, _ section: String, _ key: ServiceKey) -> String? {
@@ -120,19 +123,21 @@ struct ConfigurationReader {
         return nil
     }
 
-    private mutating func readToken(_ entries: [ConfigurationNode.Entry]) {
-        let reading = SecretReading(key: "token", sizes: 16...256, environment: environment)
-        let given = SecretReading.suffixes.compactMap { suffix in entries.first { $0.key == "token" + suffix } }
+    /// A secret of `http:`, which stands in one of three places.
+    private mutating func secret(_ name: String, _ entries: [ConfigurationNode.Entry]) -> Secret? {
+        let reading = SecretReading(key: name, sizes: 16...256, environment: environment)
+        let given = SecretReading.suffixes.compactMap { suffix in entries.first { $0.key == name + suffix } }
         for entry in given.dropFirst() {
             fault(entry.line, "http", SettingFault(entry.key, "is given beside \(given[0].key): give one of them"))
         }
         guard let entry = given.first, let key = ServiceKeys.keys(of: "http").first(where: { $0.name == entry.key }),
             let text = text(of: entry, "http", key)
-        else { return }
+        else { return nil }
         do throws(SettingFault) {
-            configuration.http.token = try reading.token(key: entry.key, text: text)
+            return try reading.token(key: entry.key, text: text)
         } catch {
             fault(entry.line, "http", error)
+            return nil
         }
     }
 
@@ -250,6 +255,13 @@ struct ConfigurationReader {
             let place = "is reachable from other machines (\(http.address)) without TLS"
             let remedy = "give tls-certificate and tls-key, or say dangerously-allow-plain-http: true"
             fault(line("address"), "http", SettingFault("address", "\(place): \(remedy)"))
+        }
+        if let server = http.iceServers.first(where: { $0.hasPrefix("turn") }),
+            http.turnSecret == nil, !SecretReading.suffixes.contains(where: { lines["http.turn-secret" + $0] != nil })
+        {
+            let remedy = "give turn-secret-file"
+            fault(
+                line("ice-servers"), "http", SettingFault("ice-servers", "has \(server.excerpt) without its secret: \(remedy)"))
         }
         let isTokenGiven = http.token != nil || SecretReading.suffixes.contains { lines["http.token" + $0] != nil }
         if !isTokenGiven, !http.allowsNoToken {

@@ -1,9 +1,11 @@
 import Control
 import Endpoint
+import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import Media
 import NIOCore
+import RoomLinks
 import WorkerProtocol
 
 /// WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep): a peer posts an offer and gets the answer. Each call is a resource of its
@@ -32,11 +34,19 @@ enum CallAnswers {
                 .contentType: description, .location: "\(path(side))/\(PercentCoding.encode(name))/\(call.id)",
                 .eTag: tag(of: call), .acceptPatch: fragment,
             ]
-            for server in site.configuration.iceServers {
-                headers.append(HTTPField(name: .link, value: "<\(server)>; rel=\"ice-server\""))
-            }
+            for link in links(site.configuration) { headers.append(HTTPField(name: .link, value: link)) }
             return Response(
                 status: .created, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: call.answer)))
+        }
+    }
+
+    /// The ICE servers that a peer may use, and what it shows those of TURN (RFC 9725, 4.6).
+    private static func links(_ configuration: WebConfiguration) -> [String] {
+        let login = configuration.turnSecret.map { TurnLogin(secret: $0, now: Date().timeIntervalSince1970) }
+        return configuration.iceServers.map { server in
+            let link = "<\(server)>; rel=\"ice-server\""
+            guard server.hasPrefix("turn"), let login else { return link }
+            return link + "; username=\"\(login.user)\"; credential=\"\(login.password)\"; credential-type=\"password\""
         }
     }
 

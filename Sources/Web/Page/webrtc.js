@@ -5,10 +5,20 @@ import { api, send } from "/page/api.js";
 const tellingInterval = 5000;
 // The service's end is ICE-lite with addresses of its own: the peer's own candidates are all that is needed.
 const gatheringLimit = 1000;
+// Where no direct way is found for so long, the service's TURN servers are tried.
+const relayDelay = 3000;
 // So many restarts may fail in a row.
 const mostRestarts = 3;
 
 export const after = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
+// The ICE servers that an answer names (RFC 9725, 4.6).
+function iceServers(links) {
+  return [...(links ?? "").matchAll(/<([^>]+)>;\s*rel="ice-server"([^<]*)/g)].map(([, urls, rest]) => {
+    const [username, credential] = ["username", "credential"].map((name) => rest.match(`${name}="([^"]*)"`)?.[1]);
+    return { urls, username, credential };
+  });
+}
 
 // One call: an offer that is answered, and a resource that ends it.
 export class Call {
@@ -34,7 +44,10 @@ export class Call {
     this.answer = await response.text();
     // The user may have ended it meanwhile.
     if (peer.signalingState === "closed") return this.hangUp();
+    const servers = iceServers(response.headers.get("Link"));
+    peer.setConfiguration({ ...peer.getConfiguration(), iceServers: servers });
     await peer.setRemoteDescription({ type: "answer", sdp: this.answer });
+    if (servers.some(({ urls }) => urls.startsWith("turn"))) this.#relay();
     if (this.layer !== layer) await this.choose(this.layer);
   }
 
@@ -51,6 +64,12 @@ export class Call {
     const end = performance.now() + gatheringLimit;
     while (peer.iceGatheringState !== "complete" && performance.now() < end) await after(20);
     return peer.localDescription.sdp;
+  }
+
+  // Candidates by the ICE servers are gathered by a restart: the offer came before they were known.
+  async #relay() {
+    await after(relayDelay);
+    if (["new", "connecting"].includes(this.peer.connectionState)) await this.#restart().catch(() => {});
   }
 
   // Follows the network from now on: goes on by another one where it can, and calls `lost` once where it cannot.
