@@ -98,7 +98,7 @@ let package = Package(
                 "burnish.js", "callers.js",
                 "calls.js", "captures.js", "checks.js", "controls.js", "copying.js", "delay.js", "editor.js", "elements.js",
                 "events.js",
-                "figures.js", "formats.js", "history.js", "pictures.js", "plots.js", "reactions.js", "room.js",
+                "figures.js", "formats.js", "history.js", "pictures.js", "plots.js", "reactions.js", "room.js", "rooms.js",
                 "signing.js", "streams.js", "tiles.js", "webrtc.js", "icon.svg",
             ]
             .map { .embedInCode("Page/\($0)") }),

@@ -84,8 +84,12 @@ public protocol StreamService: Sendable {
     func hangUp(_ id: String, of name: String, _ side: CallSide) async throws(ServiceFault)
     /// Keeps what a viewer says of its own picture: how often it has stood still so far (``CallerStatus/freezes``).
     func keep(freezes: Int, ofCall id: String, of name: String) async throws(ServiceFault)
-    /// The rooms of the configuration, with who is in them.
+    /// All rooms, with who is in them.
     func rooms() async -> [RoomStatus]
+    /// Makes a room, which ends by itself.
+    func makeRoom(_ room: NewRoom) async throws(ServiceFault) -> RoomStatus
+    /// Ends a room that was made, and the calls in it.
+    func endRoom(_ name: String) async throws(ServiceFault)
     /// What a room's links are signed with; nil where there is no such room.
     func roomKey(_ name: String) async -> Secret?
     /// Lets somebody into a room, by a link whose signature has been checked.

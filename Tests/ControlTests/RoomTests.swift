@@ -1,6 +1,8 @@
 import Endpoint
 import Media
 import RoomLinks
+import ServiceConfiguration
+import Settings
 import Testing
 import WorkerProtocol
 
@@ -134,6 +136,63 @@ import WorkerProtocol
         try await supervisor.reload()
         await bench.event(.removed, of: "team.2")
         #expect(await supervisor.rooms().isEmpty)
+        await supervisor.end()
+    }
+
+    // MARK: Rooms that are made
+
+    private func make(_ rooms: inout MadeRooms, _ new: NewRoom, at now: MonotonicTime) throws(ServiceFault) -> RoomDefinition {
+        var team = RoomDefinition(name: "team", key: Secret(Self.key))
+        (team.port, team.tcp, team.guests, team.addresses) = (8189, 8443, 3, ["192.0.2.1"])
+        return try rooms.make(new, key: Secret("new key"), values: StreamValues(), configured: [team], at: now).definition
+    }
+
+    @Test func aMadeRoomEndsByItself() throws {
+        var rooms = MadeRooms()
+        let start = MonotonicTime(nanoseconds: 0)
+        let plain = try make(&rooms, NewRoom(name: "b", seconds: 60), at: start)
+        #expect(plain.guests == 8 && plain.key == Secret("new key") && plain.addresses.isEmpty && plain.tcp == nil)
+        let like = try make(&rooms, NewRoom(name: "a", seconds: 61, like: "team"), at: start)
+        #expect(like.key == Secret("new key") && like.guests == 3 && like.port == 0 && like.tcp == 0)
+        #expect(like.name == "a" && like.addresses == ["192.0.2.1"])
+        #expect(rooms.all.map(\.definition.name) == ["a", "b"])
+        for (name, kind) in [("a", ServiceFault.Kind.exists), ("team", .exists), ("-", .invalid), ("a/b", .invalid)] {
+            do throws(ServiceFault) {
+                _ = try make(&rooms, NewRoom(name: name), at: start)
+                Issue.record("\(name) was made")
+            } catch {
+                #expect(error.kind == kind)
+            }
+        }
+        rooms.tidy(configured: [], at: start + .seconds(60))
+        #expect(rooms.all.map(\.definition.name) == ["a"] && rooms.room("b") == nil)
+        rooms.tidy(configured: [like], at: start + .seconds(60))
+        #expect(rooms.all.isEmpty)
+        for number in 0..<MadeRooms.most { _ = try make(&rooms, NewRoom(name: "r\(number)"), at: start) }
+        #expect(throws: ServiceFault.self) { try make(&rooms, NewRoom(name: "one-more"), at: start) }
+        #expect(rooms.end("r0") && !rooms.end("r0"))
+        #expect(throws: Never.self) { try make(&rooms, NewRoom(name: "one-more"), at: start) }
+    }
+
+    @Test func guestsOfAMadeRoomGoWithIt() async throws {
+        let bench = try SupervisorBench([], more: Self.more)
+        let supervisor = bench.supervisor
+        await supervisor.start()
+        let made = try await supervisor.makeRoom(NewRoom(name: "new", seconds: 600, like: "team"))
+        #expect(made.seats == 2 && made.secondsLeft == 600 && made.guests.isEmpty)
+        let (key, other) = (await supervisor.roomKey("new"), await supervisor.roomKey("team"))
+        #expect(key?.text.utf8.count == 64 && key != other)
+        let ann = try await supervisor.enter(Self.link("a") { $0.room = "new" }, as: "Ann")
+        #expect(ann.guest.stream == "new.1")
+        #expect(try await supervisor.stream("new.1").settings["tier"] == "base")
+        let names = await supervisor.rooms().map(\.name)
+        #expect(names == ["team", "new"])
+        try await supervisor.endRoom("new")
+        await bench.event(.removed, of: "new.1")
+        let out = await fault { () throws(ServiceFault) in _ = try await supervisor.guests(of: "new", pass: ann.pass) }
+        #expect(out?.kind == .notFound)
+        let configured = await fault { () throws(ServiceFault) in try await supervisor.endRoom("team") }
+        #expect(configured?.kind == .refused)
         await supervisor.end()
     }
 

@@ -1,6 +1,8 @@
 import Endpoint
 import Media
 import RoomLinks
+import ServiceConfiguration
+import Settings
 
 @testable import Control
 
@@ -11,10 +13,34 @@ extension FakeService {
     private static let seats = 3
 
     func rooms() async -> [RoomStatus] {
-        [RoomStatus(name: "team", seats: Self.seats, guests: state.withLock { Self.shown($0.rooms) })]
+        state.withLock { state in
+            [RoomStatus(name: "team", seats: Self.seats, guests: Self.shown(state.rooms))]
+                + state.madeRooms.all.map {
+                    RoomStatus(name: $0.definition.name, seats: $0.definition.guests, guests: [], secondsLeft: 60)
+                }
+        }
     }
 
-    func roomKey(_ name: String) async -> Secret? { name == "team" ? Secret(Self.roomKey) : nil }
+    func makeRoom(_ new: NewRoom) async throws(ServiceFault) -> RoomStatus {
+        let team = RoomDefinition(name: "team", key: Secret(Self.roomKey))
+        let made = state.withLock { state in
+            Result { () throws(ServiceFault) -> MadeRooms.Room in
+                try state.madeRooms.make(
+                    new, key: Secret(Self.roomKey), values: StreamValues(), configured: [team], at: .now())
+            }
+        }
+        let room = try made.get().definition
+        return RoomStatus(name: room.name, seats: room.guests, guests: [], secondsLeft: Double(new.seconds))
+    }
+
+    func endRoom(_ name: String) async throws(ServiceFault) {
+        if state.withLock({ $0.madeRooms.end(name) }) { return }
+        throw name == "team" ? ServiceFault(.refused, "it is configured") : ServiceFault(.notFound, "there is no such room")
+    }
+
+    func roomKey(_ name: String) async -> Secret? {
+        name == "team" || state.withLock { $0.madeRooms.room(name) != nil } ? Secret(Self.roomKey) : nil
+    }
 
     func enter(_ link: RoomLink, as name: String) async throws(ServiceFault) -> RoomEntry {
         let entered = state.withLock { state in

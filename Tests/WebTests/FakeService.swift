@@ -26,6 +26,7 @@ final class FakeService: StreamService {
         var layers: [String: ViewerLayer?] = [:]
         var health = ServiceHealth()
         var rooms = RoomRegistry()
+        var madeRooms = MadeRooms()
         /// What the next reload fails with.
         var reloadFault: ServiceFault?
     }

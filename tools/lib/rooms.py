@@ -10,6 +10,8 @@ import urllib.request
 from ports import free_port
 from waiting import wait
 
+KEY = "0123456789abcdef" * 3
+
 
 class RoomService:
     """`settings` are the room's keys beside its key."""
@@ -18,7 +20,7 @@ class RoomService:
         self.folder = tempfile.TemporaryDirectory(prefix="burnish-room-")
         folder = pathlib.Path(self.folder.name)
         self.site = f"http://127.0.0.1:{free_port(socket.SOCK_STREAM)}"
-        (folder / "key").write_text("0123456789abcdef" * 3 + "\n")
+        (folder / "key").write_text(KEY + "\n")
         (folder / "burnish.yaml").write_text(
             f"http: {{port: {self.site.rsplit(':', 1)[1]}}}\nstreams: {{}}\nrooms:\n  team:\n    key-file: key\n"
             + "".join(f"    {key}: {value}\n" for key, value in settings.items()))

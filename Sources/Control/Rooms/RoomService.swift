@@ -43,10 +43,31 @@ public struct RoomStatus: Hashable, Sendable {
     /// How many it holds.
     public var seats: Int
     public var guests: [RoomGuest]
+    /// How long it is still there; nil for one of the configuration.
+    public var secondsLeft: Double?
 
-    public init(name: String, seats: Int, guests: [RoomGuest]) {
+    public init(name: String, seats: Int, guests: [RoomGuest], secondsLeft: Double? = nil) {
         self.name = name
         self.seats = seats
         self.guests = guests
+        self.secondsLeft = secondsLeft
+    }
+}
+
+/// A room that is to be made.
+public struct NewRoom: Hashable, Sendable {
+    public var name: String
+    /// How many it holds; nil for as many as ``like`` does, or as rooms usually do.
+    public var guests: Int?
+    /// How long it is there.
+    public var seconds: Int
+    /// A room of the configuration, whose settings and addresses it has. Its ports are any free ones.
+    public var like: String?
+
+    public init(name: String, guests: Int? = nil, seconds: Int = 86_400, like: String? = nil) {
+        self.name = name
+        self.guests = guests
+        self.seconds = seconds
+        self.like = like
     }
 }

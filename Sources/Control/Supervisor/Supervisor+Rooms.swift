@@ -9,12 +9,39 @@ import WorkerProtocol
 // Rooms: each guest who sends is a stream, which the others watch.
 extension Supervisor {
     public func rooms() -> [RoomStatus] {
-        configuration.rooms.map { room in
-            RoomStatus(name: room.name, seats: room.guests, guests: guests(of: room))
-        }
+        configuration.rooms.map { RoomStatus(name: $0.name, seats: $0.guests, guests: guests(of: $0)) }
+            + madeRooms.all.map { shown($0, at: .now()) }
     }
 
-    public func roomKey(_ name: String) -> Secret? { configuration.rooms.first { $0.name == name }?.key }
+    public func makeRoom(_ new: NewRoom) throws(ServiceFault) -> RoomStatus {
+        guard !isEnding else { throw ServiceFault(.unavailable, "the service ends") }
+        let now = MonotonicTime.now()
+        var random = SystemRandomNumberGenerator()
+        let key = (0..<2).map { _ in CallRegistry.id(random.next(), random.next()) }.joined()
+        let room = try madeRooms.make(
+            new, key: Secret(key), values: configuration.defaults, configured: configuration.rooms, at: now)
+        return shown(room, at: now)
+    }
+
+    public func endRoom(_ name: String) throws(ServiceFault) {
+        guard madeRooms.end(name) else {
+            guard definition(ofRoom: name) != nil else { throw ServiceFault(.notFound, "there is no room of this name") }
+            throw ServiceFault(.refused, "the room stands in the configuration: take it out there, and reload")
+        }
+        for guest in roomGuests.guests(of: name) { leave(guest.seat, of: name, "the room is ended") }
+    }
+
+    private func shown(_ room: MadeRooms.Room, at now: MonotonicTime) -> RoomStatus {
+        RoomStatus(
+            name: room.definition.name, seats: room.definition.guests, guests: guests(of: room.definition),
+            secondsLeft: max(.zero, room.end - now).seconds)
+    }
+
+    private func definition(ofRoom name: String) -> RoomDefinition? {
+        configuration.rooms.first { $0.name == name } ?? madeRooms.room(name)?.definition
+    }
+
+    public func roomKey(_ name: String) -> Secret? { definition(ofRoom: name)?.key }
 
     public func enter(_ link: RoomLink, as name: String) throws(ServiceFault) -> RoomEntry {
         guard !isEnding else { throw ServiceFault(.unavailable, "the service ends") }
@@ -99,7 +126,7 @@ extension Supervisor {
         let waiting = supervised.values.compactMap { stream in stream.passesSince.map { (since: $0, stream: stream) } }
         guard let next = waiting.min(by: { ($0.since, $0.stream.name) < ($1.since, $1.stream.name) })?.stream,
             let seat = next.seat,
-            let room = configuration.rooms.first(where: { $0.name == seat.room })
+            let room = definition(ofRoom: seat.room)
         else { return }
         next.passesSince = nil
         admission.forget(next.name)
@@ -108,9 +135,10 @@ extension Supervisor {
         redefine(next, definition)
     }
 
-    /// Guests of whom nothing is heard have left, and so have those of rooms that the configuration does not name any more. One whose
+    /// Guests of whom nothing is heard have left, and so have those of rooms that are over. One whose
     /// stream somebody has removed goes with it.
     func tidyRooms(at now: MonotonicTime) {
+        madeRooms.tidy(configured: configuration.rooms, at: now)
         for (room, seat) in roomGuests.silent(at: now) {
             // A page in the background asks rarely, and its call goes on.
             let stream = supervised.values.first { $0.seat == Seat(room: room, number: seat) }
@@ -118,10 +146,10 @@ extension Supervisor {
             leave(seat, of: room, "nothing is heard of the guest")
         }
         for name in roomGuests.occupied {
-            let room = configuration.rooms.first { $0.name == name }
+            let room = definition(ofRoom: name)
             for guest in roomGuests.guests(of: name) {
                 guard let room, guest.seat <= room.guests else {
-                    leave(guest.seat, of: name, "the configuration has no such seat any more")
+                    leave(guest.seat, of: name, "the room, or the seat, is not there any more")
                     continue
                 }
                 if guest.publishes, supervised[room.stream(guest.seat)] == nil {
@@ -150,7 +178,7 @@ extension Supervisor {
     // MARK: What is seen from outside
 
     private func findRoom(_ name: String) throws(ServiceFault) -> RoomDefinition {
-        guard let room = configuration.rooms.first(where: { $0.name == name }) else {
+        guard let room = definition(ofRoom: name) else {
             throw ServiceFault(.notFound, "there is no room of this name")
         }
         return room

@@ -75,6 +75,7 @@ public actor Supervisor {
     var requests: PendingRequests
     var calls = CallRegistry()
     var roomGuests = RoomRegistry()
+    var madeRooms = MadeRooms()
     var clips = PendingClips()
     let deferred = DeferredWork()
     var lastReload = ReloadOutcome()

@@ -14,15 +14,29 @@ enum RoomAnswers {
 
     /// All rooms, for operators.
     @Sendable static func rooms(_ request: RouteRequest, _ site: Site) async -> Response {
-        .json([
-            "rooms": .list(
-                await site.service.rooms().map { room in
-                    [
-                        "name": .text(room.name), "seats": .count(room.seats), "page": .text(page(room.name)),
-                        "guests": .list(room.guests.map(json)),
-                    ]
-                })
-        ])
+        .json(["rooms": .list(await site.service.rooms().map(json))])
+    }
+
+    @Sendable static func room(_ request: RouteRequest, _ site: Site) async throws -> Response {
+        let name = request["room"] ?? ""
+        guard let room = await site.service.rooms().first(where: { $0.name == name }) else { throw noRoom }
+        return .json(json(room))
+    }
+
+    @Sendable static func make(_ request: RouteRequest, _ site: Site) async throws -> Response {
+        var new = NewRoom(name: "")
+        if case .text(let name)? = request.body?["name"] { new.name = name }
+        if case .integer(let guests)? = request.body?["guests"] { new.guests = Int(guests) }
+        if case .integer(let seconds)? = request.body?["seconds"] { new.seconds = Int(seconds) }
+        if case .text(let like)? = request.body?["like"] { new.like = like }
+        let room = try await site.service.makeRoom(new)
+        return .json(
+            json(room), status: .created, headers: [.location: "/api/v1/rooms/\(PercentCoding.encode(room.name))"])
+    }
+
+    @Sendable static func end(_ request: RouteRequest, _ site: Site) async throws -> Response {
+        try await site.service.endRoom(request["room"] ?? "")
+        return Response(status: .noContent)
     }
 
     @Sendable static func makeLink(_ request: RouteRequest, _ site: Site) async throws -> Response {
@@ -94,6 +108,13 @@ enum RoomAnswers {
 
     private static func page(_ room: String) -> String { "/room/\(PercentCoding.encode(room))" }
 
+    private static func json(_ room: RoomStatus) -> JSON {
+        [
+            "name": .text(room.name), "seats": .count(room.seats), "page": .text(page(room.name)),
+            "secondsLeft": .optional(room.secondsLeft) { .number($0) }, "guests": .list(room.guests.map(json)),
+        ]
+    }
+
     private static func json(_ guest: RoomGuest) -> JSON {
         [
             "seat": .count(guest.seat), "name": .text(guest.name), "host": .bool(guest.isHost),
@@ -111,6 +132,20 @@ enum RoomAnswers {
                 "seat": .integer(1...Int64(RoomDefinition.mostGuests)), "name": .text(), "host": .bool,
                 "publish": .nullable(.text()), "watch": .nullable(.text()),
                 "pictures": .choice(RoomGuest.Pictures.allCases.map(\.rawValue)),
+            ]),
+        "Room": .object(
+            "A room, and the path of its page. `secondsLeft` is null for one of the configuration.",
+            [
+                "name": .text(), "seats": .integer(1...Int64(RoomDefinition.mostGuests)), "page": .text(),
+                "secondsLeft": .nullable(.number()), "guests": .list(.named("Guest")),
+            ]),
+        "NewRoom": .object(
+            "`seconds` is how long it is there: a day, unless it says otherwise. `like` is a room of the configuration, whose settings it "
+                + "has.",
+            ["name": .text(most: RoomDefinition.longestName)],
+            optional: [
+                "guests": .integer(1...Int64(RoomDefinition.mostGuests)), "seconds": .integer(shortestLink...longestLink),
+                "like": .text(most: RoomDefinition.longestName),
             ]),
         "NewLink": .object(
             "`seconds` is how long it lets people in: a day, unless it says otherwise.", [:],

@@ -36,6 +36,7 @@ enum Page {
         ("formats", PackageResources.formats_js), ("history", PackageResources.history_js),
         ("pictures", PackageResources.pictures_js), ("plots", PackageResources.plots_js),
         ("reactions", PackageResources.reactions_js), ("room", PackageResources.room_js),
+        ("rooms", PackageResources.rooms_js),
         ("tiles", PackageResources.tiles_js), ("webrtc", PackageResources.webrtc_js),
         ("signing", PackageResources.signing_js), ("streams", PackageResources.streams_js),
     ].map { name, bytes in

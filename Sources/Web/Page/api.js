@@ -65,6 +65,8 @@ export const api = {
   remove: (name) => call(stream(name), { method: "DELETE" }),
   restart: (name) => call(stream(name, "/restart"), { method: "POST" }),
   react: (name, kind) => call(stream(name, "/reactions"), body("POST", { kind })),
+  rooms: async () => (await json("/api/v1/rooms")).rooms,
+  makeRoomLink: (name, wish) => json(`/api/v1/rooms/${encodeURIComponent(name)}/links`, body("POST", wish)),
   // - token: the link's. What comes back has the pass for the rest.
   enterRoom: (name, token, as) => json(room(name), body("POST", { name: as }, bearer(token))),
   guests: (name, pass) => json(room(name), { headers: bearer(pass) }),

@@ -16,6 +16,7 @@ import { decimal, milliseconds } from "/page/formats.js";
 import { History } from "/page/history.js";
 import { Pictures } from "/page/pictures.js";
 import { Reactions } from "/page/reactions.js";
+import { Rooms } from "/page/rooms.js";
 import { bars } from "/page/plots.js";
 import { askSession, mayChange, onSession, session } from "/page/signing.js";
 import { showStreams, showTitle } from "/page/streams.js";
@@ -34,6 +35,7 @@ const history = new History();
 const addresses = new Addresses();
 const connections = new Callers(report);
 const calls = new Calls(() => history.latency);
+const rooms = new Rooms(report);
 const controls = new Controls(find("controls"), (settings) => api.change(chosen, { settings }));
 const reactions = new Reactions(find("reactions"), (kind) => api.react(chosen, kind));
 const editor = new Editor((name, what) => {
@@ -81,7 +83,8 @@ onHeard((isHeard) => {
 // MARK: Rounds
 
 async function renewStreams() {
-  const [{ streams }, health] = await Promise.all([api.streams(), api.health()]);
+  const [{ streams }, health, roomsNow] = await Promise.all([api.streams(), api.health(), api.rooms()]);
+  rooms.show(roomsNow);
   text(find("machine"), `${decimal(health.coresUsed)} of ${decimal(health.cores)} cores in use`
     + (health.lastReloadWasGood ? "" : " · the last reload failed: see the events"));
   names = streams.map((each) => each.name);

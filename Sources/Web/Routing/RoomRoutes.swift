@@ -11,19 +11,20 @@ extension Routes {
     static let rooms: [Route] = [
         Route(
             method: .get, path: "/api/v1/rooms", id: "listRooms", summary: "The rooms, with who is in them.", access: .views,
-            success: .json(
-                .object(
-                    "",
-                    [
-                        "rooms": .list(
-                            .object(
-                                "A room, and the path of its page.",
-                                [
-                                    "name": .text(), "seats": .integer(1...Int64(RoomDefinition.mostGuests)), "page": .text(),
-                                    "guests": .list(.named("Guest")),
-                                ]))
-                    ]), "The rooms."),
-            answer: RoomAnswers.rooms),
+            success: .json(.object("", ["rooms": .list(.named("Room"))]), "The rooms."), answer: RoomAnswers.rooms),
+        Route(
+            method: .post, path: "/api/v1/rooms", id: "makeRoom",
+            summary: "Makes a room, which ends after some time, and when the service does.", access: .changes,
+            body: .named("NewRoom"),
+            success: .json(.named("Room"), "The room.", status: .created, headers: ["Location": "The room's path."]),
+            problems: [.exists, .noRoom, .unavailable], answer: RoomAnswers.make),
+        Route(
+            method: .get, path: "/api/v1/rooms/{room}", id: "getRoom", summary: "A room, with who is in it.", access: .views,
+            parameters: [room], success: .json(.named("Room"), "The room."), answer: RoomAnswers.room),
+        Route(
+            method: .delete, path: "/api/v1/rooms/{room}", id: "endRoom",
+            summary: "Ends a room that was made by the API. Its guests leave.", access: .changes, parameters: [room],
+            success: .init(status: .noContent, about: "It is over."), problems: [.refused], answer: RoomAnswers.end),
         Route(
             method: .post, path: "/api/v1/rooms/{room}/links", id: "makeRoomLink",
             summary: "Makes a link that lets people into a room.",
