@@ -49,7 +49,9 @@ import Testing
     /// As our own parser sees it: no picture is shown in another order than it is coded in.
     @Test func picturesAreNotReordered() throws {
         var scanner = AccessUnitScanner(.hevc)
-        for unit in try encodeUnits(configuration(), count: 20) { unit.bytes.withUnsafeBytes { _ = scanner.scan($0, isEnd: true) } }
+        for unit in try encodeUnits(configuration(), count: 20) {
+            unit.bytes.withUnsafeBytes { _ = scanner.scan($0, isEnd: true) }
+        }
         #expect(scanner.newestParameters?.size == PictureSize(width: 320, height: 192))
         #expect(scanner.newestParameters?.reordering ?? 0 == 0)
     }
