@@ -72,13 +72,13 @@ enum TelemetryLayout {
     static let dropped = 8064
     static let dropReasonCapacity = 25
 
+    static let counters = 8192
+    static let counterCapacity = 128
+
     // The ring of records.
-    static let records = 8192
+    static let records = 8320
     static let recordStride = 24
     static let recordCount = 1800
-
-    static let counters = 51_392
-    static let counterCapacity = 128
 
     static let wordCount = 51_712
     static let byteCount = wordCount * 8

@@ -115,7 +115,7 @@ import Testing
                 2, 0x1122_3344, 0x2_0302_0801, .max - 1, 0x6_0000_0005, none, 7, none, 0x9_0000_0008, 0xB_0000_000A, none, none,
                 12,
             ] + Array(repeating: none, count: 10) + [13]
-        #expect(TelemetryMap.read(map.descriptor, 8192..<8216) == expected)
+        #expect(TelemetryMap.read(map.descriptor, 8320..<8344) == expected)
         let magic = withUnsafeBytes(of: map.word(0).littleEndian) { String(decoding: $0, as: UTF8.self) }
         #expect(magic == "BRNSHMAP" && map.word(1) == TelemetryLayout.version && map.word(2) == 413_696)
         #expect(map.word(TelemetryLayout.dropWord(.synthesised, .outputDown)) == 1)
