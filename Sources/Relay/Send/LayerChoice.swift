@@ -62,6 +62,10 @@ struct LayerChoice {
     /// It doubles when a layer has proved too much within ``relapse``.
     static let longestWait = Nanoseconds.seconds(64)
     static let relapse = Nanoseconds.seconds(20)
+    /// Pictures that are tried stay for so long, unless the estimate falls below what it was without them by ``trialFall``: at first it
+    /// still says what it said before there were any.
+    static let trialTime = Nanoseconds.seconds(3)
+    static let trialFall = 0.9
     /// For so long an encode that follows a viewer's link may find too little of it.
     static let longestDip = Nanoseconds.seconds(2)
 
@@ -79,6 +83,8 @@ struct LayerChoice {
     /// Since when an encode that follows this viewer has found too little.
     private var shortSince: MonotonicTime?
     private var changed: (time: MonotonicTime, wasUp: Bool)?
+    /// Pictures are tried after sound alone, and what the link seemed to carry then.
+    private var trial: (end: MonotonicTime, capacity: Double)?
 
     init() {}
 
@@ -104,6 +110,8 @@ struct LayerChoice {
         }
         if step == .small, needs.small == nil { fall(to: .sound, at: now) }
         guard let capacity else { return }
+        if let trial, now < trial.end, capacity >= trial.capacity * Self.trialFall { return }
+        trial = nil
         let most = bridgingDip(Self.highest(for: capacity, needs, isAlone), needs, isAlone, at: now)
         guard most >= step else { return fall(to: most, at: now) }
         var next = Self.highest(for: capacity / Self.room, needs, isAlone)
@@ -115,6 +123,7 @@ struct LayerChoice {
         let since = roomSince ?? now
         roomSince = since
         guard now - since >= wait else { return }
+        if step == .sound { trial = (now + Self.trialTime, capacity) }
         (step, roomSince, changed) = (next, nil, (now, true))
     }
 

@@ -72,9 +72,22 @@ struct LayerChoiceTests {
         _ = viewer.run(seconds: 1, at: 100_000)
         #expect(viewer.choice.layer == .sound)
         let trials = viewer.run(seconds: 60, at: 100_000).filter { $0.layer == .sent }.map { ($0.second * 2).rounded() / 2 }
-        #expect(trials.count == 4, "\(trials)")
+        #expect(trials.count == 3, "\(trials)")
         let up = viewer.run(seconds: 70, at: 1_000_000)
         #expect(up.map(\.layer) == [.sent], "\(up)")
+    }
+
+    /// An estimate does not change while nothing is sent, and rises with the pictures that are tried. Where it falls, they end at once.
+    @Test func whatIsTriedHasTimeToShowRoom() {
+        var viewer = Viewer()
+        _ = viewer.run(seconds: 1, at: 425_000)
+        #expect(viewer.choice.layer == .sound)
+        #expect(viewer.run(seconds: 4.5, at: 425_000).map(\.layer) == [.sent])
+        #expect(viewer.run(seconds: 1.5, at: 600_000).isEmpty && viewer.run(seconds: 60, at: 1_000_000).isEmpty)
+        var poor = Viewer()
+        _ = poor.run(seconds: 1, at: 425_000)
+        #expect(poor.run(seconds: 4.5, at: 425_000).map(\.layer) == [.sent])
+        #expect(poor.run(seconds: 0.2, at: 200_000).map(\.layer) == [.sound])
     }
 
     /// Who is alone has the encode for themselves, with as many bits as their link carries.
