@@ -115,8 +115,7 @@ let package = Package(
         .target(name: "QRCodes", dependencies: ["CQREncode"], swiftSettings: marked),
         .target(name: "RoomLinks", dependencies: ["CHMAC"], swiftSettings: marked),
         .target(
-            name: "ServiceConfiguration",
-            dependencies: ["Settings", "Endpoint", "Media", .product(name: "Yams", package: "Yams")],
+            name: "ServiceConfiguration", dependencies: ["Settings", "Endpoint", .product(name: "Yams", package: "Yams")],
             swiftSettings: marked),
 
         // Its worker process, and what it says to its supervisor.

@@ -46,7 +46,7 @@ import Testing
         ("{key: K, address: relay.example}", "address: is an IP address"),
         ("{key: K, address: [1.1.1.1, 1.1.1.2, 1.1.1.3, 1.1.1.4, 1.1.1.5]}", "at most 4"),
         ("{key: K, input: 'whip:x'}", "is no key here"), ("{key: K, tiers: base}", "did you mean tier"),
-        ("{key: K, tier: none}", "tier"), ("{key: K, codec: hevc}", "h264 in rooms"),
+        ("{key: K, tier: none}", "tier"), ("{key: K, codec: hevc}", "rooms: viewers of calls take H.264"),
         ("{key: K, port: 9000}", "listens on port 9001"), ("[1]", "is a section"),
     ])
     func whatIsWrongIsSaid(room: String, words: String) {

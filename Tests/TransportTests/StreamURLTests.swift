@@ -92,7 +92,7 @@ struct StreamURLTests {
         ("whep:a?small=320x180@", "a size and bits a second"), ("whep:a?small=16x16", "a size and bits a second"),
         ("whep:a?small=320x180@1k", "a size and bits a second"), ("whep:a?small=1920x1080", "a size and bits a second"),
         ("whep:a?small=9999x9999", "a size and bits a second"), ("whep:a?small=+64x64", "a size and bits a second"),
-        ("whep:a?small=64x64&small=64x64", "twice"), ("whip:a?small=64x64", "known are port, address and bitrate"),
+        ("whep:a?small=64x64&small=64x64", "twice"), ("whip:a?small=64x64", "known are port, tcp, address and bitrate"),
         ("whep:a?viewers=0", "1 to 256"), ("whip:a?address=relay.example", "an IP address"),
         ("whip:a?address=", "an IP address"), ("whip:a?address=1.2", "an IP address"),
         ("whip:a?address=1.2.3.256", "an IP address"), ("whip:a?address=::1::", "an IP address"),

@@ -98,7 +98,6 @@ static void attempt_all(void) {
     say("inherited-tcp", connect(tcp_socket, (struct sockaddr *)&tcp_address, sizeof tcp_address));
     say("inherited-local", connect(local_socket, (struct sockaddr *)&local_address, local_length));
     say("listen", listen(tcp_listener, 5));
-    say("accept", accept(tcp_listener, NULL, NULL));
     void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     say("executable-page", mprotect(page, 4096, PROT_READ | PROT_EXEC));
     munmap(page, 4096);

@@ -1,5 +1,4 @@
 import Endpoint
-import Media
 import Settings
 
 /// Reads one room of the configuration file.
@@ -30,9 +29,10 @@ struct RoomReading {
         var room = RoomDefinition(
             name: name, key: key ?? Secret(""), values: values.settings(byName, base: defaults, line: line))
         faults += values.faults
-        if room.values.options.codec != .h264 {
-            let text = "is h264 in rooms, whose guests take nothing else, not \(room.values.options.codec.rawValue)"
-            fault(byName["codec"]?.line ?? line, SettingFault("codec", text))
+        if let seat = try? room.definition(1),
+            let fault = StreamURL.fault(of: room.values.options.codec, in: seat.outputs.map(\.url))
+        {
+            self.fault(byName["codec"]?.line ?? line, SettingFault("codec", "does not go with rooms: \(fault.text)"))
         }
         if let text = text(of: byName["guests"]) {
             if let guests = Int(text), (1...RoomDefinition.mostGuests).contains(guests) {

@@ -1,5 +1,4 @@
 import Endpoint
-import Media
 import Settings
 
 /// Reads one stream from its keys, whether they come from the file or from the API.
@@ -54,8 +53,7 @@ struct StreamReading {
             fault(byName["outputs"]?.line ?? line, SettingFault("outputs", text))
         }
         if let fault = StreamURL.fault(of: values.options.codec, in: outputs.map(\.url)) {
-            let text = "is \(values.options.codec.rawValue), but \(fault.place): \(fault.text)"
-            self.fault(byName["codec"]?.line ?? line, SettingFault("codec", text))
+            self.fault(byName["codec"]?.line ?? line, SettingFault("codec", "does not go with \(fault.place): \(fault.text)"))
         }
         var definition = StreamDefinition(name: name, input: input, outputs: outputs, values: values, callers: callers)
         definition.callTokens = tokens

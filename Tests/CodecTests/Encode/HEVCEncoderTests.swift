@@ -46,16 +46,6 @@ import Testing
         #expect(outputs.count == 24 && outputs.allSatisfy { $0.fault == nil && $0.damage == [] })
     }
 
-    /// As our own parser sees it: no picture is shown in another order than it is coded in.
-    @Test func picturesAreNotReordered() throws {
-        var scanner = AccessUnitScanner(.hevc)
-        for unit in try encodeUnits(configuration(), count: 20) {
-            unit.bytes.withUnsafeBytes { _ = scanner.scan($0, isEnd: true) }
-        }
-        #expect(scanner.newestParameters?.size == PictureSize(width: 320, height: 192))
-        #expect(scanner.newestParameters?.reordering ?? 0 == 0)
-    }
-
     @Test func theMaximumRateHolds() throws {
         var configuration = self.configuration()
         configuration.rateControl = .rate(600_000, bufferFrames: 4)

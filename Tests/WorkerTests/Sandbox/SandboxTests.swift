@@ -37,7 +37,7 @@ import Transport
         ("local-pair", EPERM), ("tcp-socket", EPERM), ("tcp6-socket", EPERM), ("raw-socket", EPERM), ("ping-socket", EPERM),
         ("netlink-socket", EPERM), ("packet-socket", EPERM), ("socket-program", EPERM), ("inherited-tcp", EACCES),
         ("inherited-local", EPERM),
-        ("listen", EPERM), ("accept", EPERM), ("executable-page", EPERM), ("executable-map", EPERM),
+        ("listen", EPERM), ("executable-page", EPERM), ("executable-map", EPERM),
     ]
 
     /// Whether the kernel can do all of it. Without Landlock the filter denies files, and the numbers differ.
