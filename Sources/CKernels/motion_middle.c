@@ -103,8 +103,8 @@ static void decide(const burnish_motion_middle *m, int column, int row) {
         if (tried[k].x == best.x && tried[k].y == best.y) continue;
         int d = differences[k] = difference(m, column, row, tried[k]);
         // In flat places no motion fits by chance, so its difference counts a quarter more. But what moves gains more than two
-        // levels by that: where a motion gains less, and does not fit exactly either, it is noise, of coding above all.
-        int noise = least < 64 * 64 ? 2 * least : 2 * 64 * 64;
+        // levels by that: where a motion gains less, and does not fit well either, it is noise, of coding above all.
+        int noise = least < 16 * 64 ? 8 * least : 2 * 64 * 64;
         int c = k == 3 ? d + d / 4 - noise : d;
         if (c < cost) cost = c, least = d, best = tried[k];
     }
