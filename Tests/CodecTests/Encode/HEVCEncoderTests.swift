@@ -21,10 +21,11 @@ import Testing
         let encoder = try VideoEncoder(configuration)
         for index in 0..<6 {
             var units: [KeptUnit] = []
-            try encoder.encode(
-                makePicture(configuration.size, index: index).view, id: Int64(100 - index),
-                at: MediaTime(ticks: Int64(index) * 3003)
-            ) { units.append(KeptUnit($0)) }
+            let picture = makePicture(configuration.size, index: index)
+            try encoder.encode(picture.view, id: Int64(100 - index), at: MediaTime(ticks: Int64(index) * 3003)) {
+                units.append(KeptUnit($0))
+            }
+            withExtendedLifetime(picture) {}
             try #require(units.count == 1)
             #expect(units[0].id == Int64(100 - index))
             #expect(units[0].presentationTime == MediaTime(ticks: Int64(index) * 3003))
@@ -77,10 +78,11 @@ import Testing
         var found: [Int] = []
         for index in 0..<3 {
             var unit: [UInt8] = []
+            let picture = makePicture(PictureSize(width: 64, height: 64), index: index)
             try encoder.encode(
-                makePicture(PictureSize(width: 64, height: 64), index: index).view, id: Int64(index),
-                at: MediaTime(ticks: Int64(index) * 3000), carrying: index == 1 ? data : nil
+                picture.view, id: Int64(index), at: MediaTime(ticks: Int64(index) * 3000), carrying: index == 1 ? data : nil
             ) { unit = Array($0.bytes) }
+            withExtendedLifetime(picture) {}
             _ = try unit.withUnsafeBytes { try decoder.decode($0, id: Int64(index)) }
             while let output = try decoder.next() {
                 guard case .picture(let picture) = consume output, let data = picture.userData else { continue }
