@@ -2,8 +2,8 @@ import Media
 import Packets
 import Settings
 
-/// Has the bit rates of the encodes follow what the links of the viewers carry that each serves: that of the enhanced pictures where the operator set a floor for it
-/// (``StreamSettings/bitRateFloor``), and pictures do not go out as they came.
+/// Has the bit rates of the encodes follow what the links of the viewers carry that each serves: that of the enhanced pictures where the
+/// operator set a floor for it (``StreamSettings/bitRateFloor``), and pictures do not go out as they came.
 ///
 /// Confined to the observer thread.
 struct CallWatch {

@@ -138,14 +138,11 @@ extension FanOut {
             if receivers[index].isDue { hasDue = true }
         }
         guard hasDue else { return 0 }
-        func isMeant(_ receiver: Receiver) -> Bool { receiver.isDue && (isKeyframe || !receiver.keyframe.isOwed) }
-        let outcome = unsafe send(stamp: stamp, media: media, to: isMeant, write: { _ in })
-        if isKeyframe, outcome.receivers > 0 { sourceDemand.keyframeWasSent() }
-        for index in receivers.indices where receivers[index].isDue {
-            ledger.countOffered(receivers[index].output)
-            settle(index, wasSent: isMeant(receivers[index]), isKeyframe: isKeyframe)
-        }
-        return outcome.receivers
+        let count = sendToDue(isKeyframe: isKeyframe, stamp: stamp, media)
+        // Before whoever was refused wants the next one.
+        if isKeyframe, count > 0 { sourceDemand.keyframeWasSent() }
+        settleDue(isKeyframe: isKeyframe)
+        return count
     }
 
     /// A picture of the one more encode must not go out. Nobody can use those up to the next keyframe.
@@ -168,18 +165,32 @@ extension FanOut {
             if receivers[index].isDue { hasDue = true }
         }
         guard hasDue else { return 0 }
-        func isMeant(_ receiver: Receiver) -> Bool { receiver.isDue && (isKeyframe || !receiver.keyframe.isOwed) }
-        let outcome = unsafe send(stamp: stamp, media: media, to: isMeant, write: { _ in })
-        if isKeyframe, outcome.receivers > 0 { extraDemand.keyframeWasSent() }
+        let count = sendToDue(isKeyframe: isKeyframe, stamp: stamp, media)
+        // Before whoever was refused wants the next one.
+        if isKeyframe, count > 0 { extraDemand.keyframeWasSent() }
+        settleDue(isKeyframe: isKeyframe)
+        return count
+    }
+
+    /// Sends a picture to the receivers that are due, but for those that a keyframe must come to first.
+    /// - Returns: how many it was sent to, in part or whole.
+    private mutating func sendToDue(isKeyframe: Bool, stamp: MonotonicTime, _ media: MediaUnit) -> Int {
+        unsafe send(stamp: stamp, media: media, to: { $0.isMeant(isKeyframe: isKeyframe) }, write: { _ in }).receivers
+    }
+
+    /// Counts what became of that picture.
+    private mutating func settleDue(isKeyframe: Bool) {
         for index in receivers.indices where receivers[index].isDue {
             ledger.countOffered(receivers[index].output)
-            settle(index, wasSent: isMeant(receivers[index]), isKeyframe: isKeyframe)
+            settle(index, wasSent: receivers[index].isMeant(isKeyframe: isKeyframe), isKeyframe: isKeyframe)
         }
-        return outcome.receivers
     }
 }
 
 extension Receiver {
+    /// Whether a picture is sent to it: it is due, and can be decoded.
+    fileprivate func isMeant(isKeyframe: Bool) -> Bool { isDue && (isKeyframe || !keyframe.isOwed) }
+
     /// Whether it gets the one more encode, or is to get it.
     fileprivate var needsExtra: Bool {
         takesMedia && takesPictures && (layers.wanted == .small || layers.present == .small && layers.wanted != .sound)

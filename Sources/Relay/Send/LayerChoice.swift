@@ -5,7 +5,8 @@ import Media
 /// The enhanced stream is worth its bits where it has more of them than the publisher's own pictures. With as many it is worse than
 /// what the viewer's scaler makes of those (−12.5 VMAF NEG on a busy clip), with 1.3 to 2 times as many it is better (+3 to +9).
 ///
-/// Who cannot carry the publisher's pictures either gets the smaller encode, where there is one, or sound alone, and is tried again: without pictures nothing shows what a link
+/// Who cannot carry the publisher's pictures either gets the smaller encode, where there is one, or sound alone, and is tried again:
+/// without pictures nothing shows what a link
 /// carries. A viewer for whom alone the encode works gets it with fewer bits instead, down to the operator's floor; while a queue on
 /// their way empties, the link seems to carry less than that for a moment.
 ///
