@@ -263,9 +263,12 @@ let package = Package(
         .testTarget(
             name: "SimulationTests", dependencies: ["Simulation", "Schedule", "Telemetry", "Media", "TestSupport"]),
         .testTarget(name: "BenchTests", dependencies: ["Bench", "KernelChecks", "Media"]),
+        // Apart, because they are built with optimisation, too.
+        .testTarget(
+            name: "AllocationTests", dependencies: ["EnhanceNetworks", "Enhance", "Schedule", "Media", "TestSupport"]),
         .testTarget(
             name: "EnhanceTests",
-            dependencies: ["EnhanceNetworks", "Enhance", "KernelChecks", "Kernels", "Media", "TestSupport"],
+            dependencies: ["EnhanceNetworks", "Enhance", "KernelChecks", "Kernels", "Media"],
             resources: [.copy("Golden")]),
         .testTarget(name: "SettingsTests", dependencies: ["Settings", "Schedule", "Media"]),
         .testTarget(name: "MachineTests", dependencies: ["Machine", "Schedule", "Media"]),

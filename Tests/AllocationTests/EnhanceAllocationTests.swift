@@ -8,7 +8,7 @@ import Testing
 
 /// A run of a worker pool allocates nothing, and neither does a frame of any processor after the first few. Counted on
 /// the calling thread, in a child process.
-@Suite struct AllocationTests {
+@Suite struct EnhanceAllocationTests {
     private static let variable = "BURNISH_COUNT_ENHANCE_ALLOCATIONS"
     /// Without optimisation the standard library allocates in many places of a frame.
     private static var isOptimised: Bool { !_isDebugAssertConfiguration() }
@@ -74,6 +74,21 @@ import Testing
             fflush(nil)
         }
 
+        /// With some flat parts, the same for the same seed.
+        private func noise(_ size: PictureSize, _ seed: Int) -> Picture {
+            let picture = Picture(size: size)
+            let view = picture.mutableView
+            for plane in [view.y, view.u, view.v] {
+                for y in 0..<plane.height {
+                    for x in 0..<plane.width {
+                        let value = (x / 9 + y / 7) % 3 == 0 ? x * 3 + y * 5 : (x + 1) * (y + 3) * (seed + 7919) * 40_503 >> 9
+                        plane.row(y)[x] = UInt8(truncatingIfNeeded: value)
+                    }
+                }
+            }
+            return picture
+        }
+
         private func countFrames(
             _ workers: WorkerPool, _ report: (String, () throws -> Void) throws -> Void
         ) throws {
@@ -81,8 +96,8 @@ import Testing
             configuration.useShippedNetworks()
             configuration.sharpness = 0.5
             let session = try SuperResolutionSession(configuration, workers: workers)
-            let pictures = (0..<2).map { TestPicture(size, seed: UInt64($0)).copied }
-            let large = (0..<2).map { TestPicture(session.outputSize, seed: UInt64($0)).copied }
+            let pictures = (0..<2).map { noise(size, $0) }
+            let large = (0..<2).map { noise(session.outputSize, $0) }
             let output = Picture(size: session.outputSize)
             let tiers = SuperResolutionTier.allCases
             func enlarge(_ index: Int) throws {

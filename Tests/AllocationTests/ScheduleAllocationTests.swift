@@ -6,7 +6,7 @@ import Testing
 
 /// No call of the scheduler allocates. A child process counts, and only in an optimised build, because `max` of three numbers
 /// makes an array in other builds.
-struct AllocationTests {
+@Suite struct ScheduleAllocationTests {
     private static let variable = "BURNISH_COUNT_SCHEDULE_ALLOCATIONS"
 
     @Test(.enabled(if: !_isDebugAssertConfiguration() && AllocationCounting.isPossible)) func decisionsCostNoAllocation() throws
