@@ -35,8 +35,9 @@ import Transport
         let last = frames[Int(burst) - 1]
         // Meanwhile deadlines may move towards the early frames by half of the time that the pictures show.
         let ahead = (last.presentation - first.presentation) * 1_000_000_000 / MediaTime.ticksPerSecond
-        let sending = (try #require(last.origin).time - #require(first.origin).time).count
-        let later = ((last.emitBy - first.emitBy) - (last.origin!.time - first.origin!.time)).count
+        let (from, to) = (try #require(first.origin).time, try #require(last.origin).time)
+        let sending = (to - from).count
+        let later = (last.emitBy - first.emitBy).count - sending
         #expect(later >= ahead / 2 - sending, "due \(later) ns later than by its own time")
         #expect(zip(frames, frames.dropFirst()).allSatisfy { $0.emitBy <= $1.emitBy })
     }

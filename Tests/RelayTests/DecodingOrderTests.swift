@@ -27,7 +27,8 @@ struct DecodingOrderTests {
         let flat = [0, 3, 1, 2, 6, 4, 5, 9, 7, 8]
         #expect(decoded(flat, reordering: 1) == (0..<10).map { $0 - 1 })
         // Gaps do not matter.
-        #expect(decoded(flat.map { 10 * $0 }, reordering: 1).dropFirst(2) == (2..<10).map { 10 * $0 - 10 }[...])
+        let apart = Array(decoded(flat.map { 10 * $0 }, reordering: 1).dropFirst(2))
+        #expect(apart == Array(stride(from: 10, to: 90, by: 10)))
     }
 
     /// No picture is decoded after it is shown, and none before one that comes before it.

@@ -92,9 +92,12 @@ import Transport
             $0.weights.swamped = .infinity
         }
         let rate = kind == .interlaced ? 50 : 25
-        let made = try runTool(
-            ["ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=160x96:rate=\(rate):duration=2"]
-                + kind.rawValue.split(separator: " ").map(String.init) + [scratch.path("in.ts")])
+        var command = [
+            "ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=160x96:rate=\(rate):duration=2",
+        ]
+        command += kind.rawValue.split(separator: " ").map(String.init)
+        command.append(scratch.path("in.ts"))
+        let made = try runTool(command)
         try #require(made.status == 0, "\(made.errors)")
         let bytes = try scratch.read("in.ts")
         do {

@@ -224,8 +224,10 @@ import Transport
         }
         let records = try Trace.read(String(decoding: try scratch.read("trace.csv"), as: UTF8.self))
         let originals = records.filter { $0.kind == .original }
-        #expect(originals.count == 60 && records.count == 60 + Int(report.frames.synthesised))
-        #expect(originals.allSatisfy { $0.decode != nil && $0.base != nil && $0.encode != nil && $0.sent != nil })
+        #expect(originals.count == 60)
+        #expect(records.count == 60 + Int(report.frames.synthesised))
+        #expect(originals.allSatisfy { $0.decode != nil && $0.base != nil })
+        #expect(originals.allSatisfy { $0.encode != nil && $0.sent != nil })
         #expect(report.counters["trace_records_missed"] == nil)
         // The rungs of the report are those of the trace.
         let changes = zip(originals.dropFirst(), originals).filter { $0.rung != $1.rung }.count
@@ -249,8 +251,10 @@ import Transport
             $0.tracePath = scratch.path("trace.csv")
         }
         let originals = try Trace.read(String(decoding: try scratch.read("trace.csv"), as: UTF8.self))
-        #expect(originals.count == 225 && report.counters["tiles_reused"] ?? 0 > 0)
-        #expect(originals[..<75].contains { $0.tilesWanted == 1 && $0.tiles == 0 && $0.tier > .base }, "nothing stood still")
+        #expect(originals.count == 225)
+        #expect(report.counters["tiles_reused", default: 0] > 0)
+        let still = originals[..<75].filter { $0.tilesWanted == 1 && $0.tiles == 0 }
+        #expect(still.contains { $0.tier > .base }, "nothing stood still")
         #expect(originals[75..<150].contains { $0.tiles > 0 })
         #expect(originals[150...].contains { $0.tiles > 0 })
     }

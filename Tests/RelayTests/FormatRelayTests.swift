@@ -74,11 +74,13 @@ import Testing
             let frames = try relay(parts.flatMap { $0 }, scratch, mode: mode).frames
             #expect(frames.originals == 90 && frames.emitted + frames.bypassed == 90, "\(frames)")
             #expect(frames.balance && frames.inFlight == 0)
-            #expect(frames.bypassed == (mode == .bypass ? 90 : codecs.contains(Self.mpeg4) ? 30 : 0), "\(frames)")
+            let passed = codecs.contains(Self.mpeg4) ? 30 : 0
+            #expect(Int(frames.bypassed) == (mode == .bypass ? 90 : passed), "\(frames)")
             let output = try scratch.read("out.ts")
             let times = TestStream.units(in: output).map(\.presentation).sorted()
             try #require(times.count == 90)
-            #expect(times.map { $0 - times[0] } == came.map { $0 - came[0] })
+            let (first, firstCame) = (times[0], came[0])
+            #expect(zip(times, came).allSatisfy { $0 - first == $1 - firstCame })
             guard mode == .bypass else { continue }
             #expect(TestStream.payloads(in: output) == parts.flatMap { TestStream.payloads(in: $0) })
         }

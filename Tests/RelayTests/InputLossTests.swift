@@ -45,9 +45,12 @@ import Transport
         let stream = try TestStream.video(frames: 20)
         var other: [UInt8] = []
         for index: UInt8 in 0..<37 {
-            other += [0x47, 0x02, 0x10, 0x10 | index & 15] + [UInt8](repeating: index, count: 184)
+            other += [0x47, 0x02, 0x10, 0x10 | index & 15]
+            other += [UInt8](repeating: index, count: 184)
         }
-        let report = try relay(Array(stream[..<(188 * 10)]) + other + Array(stream[(188 * 10)...]), try Scratch())
+        var mixed = stream
+        mixed.insert(contentsOf: other, at: 188 * 10)
+        let report = try relay(mixed, try Scratch())
         #expect(report.counters["input_packets_unused"] == 37 && report.frames.emitted == 20)
         #expect(report.counters["input_gaps"] == nil)
     }

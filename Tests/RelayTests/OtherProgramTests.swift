@@ -143,9 +143,11 @@ import Transport
         // Ours has the identifier until the map names it as another's, which comes before the first packet that passes.
         let shared = TestMultiplex.packets(of: input.passed) { $0 == TestMultiplex.soundPID }
         #expect(shared.count == 20 * 188)
-        #expect(TestMultiplex.packets(of: output) { $0 == TestMultiplex.soundPID }.suffix(shared.count) == shared[...])
+        let passing = TestMultiplex.packets(of: output) { $0 == TestMultiplex.soundPID }
+        #expect(Array(passing.suffix(shared.count)) == shared)
         #expect(isSameSound(output, input))
-        #expect(!TestMultiplex.packets(of: output) { $0 == 0x102 }.isEmpty && TestStream.units(in: output).count == 40)
+        #expect(!TestMultiplex.packets(of: output) { $0 == 0x102 }.isEmpty)
+        #expect(TestStream.units(in: output).count == 40)
     }
 
     /// Hundreds of programs, and maps that change with every picture and name what is ours.

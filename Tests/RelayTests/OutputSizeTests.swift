@@ -102,8 +102,10 @@ import Testing
         let outcome = try pictures("out.ts", scratch)
         let size = scale.output.size(of: sizes[0])
         #expect(outcome.count == 20 && outcome.sizes == [size])
-        let shapes = outcome.shapes.map { Double(size.width) * ($0.numerator > 0 ? $0.value : 1) / Double(size.height) }
-        #expect(shapes.count == 2 && shapes.allSatisfy { abs($0 - 160.0 / 96) < 0.02 || abs($0 - 1) < 0.02 }, "\(shapes)")
+        let (width, height, wide) = (Double(size.width), Double(size.height), 160.0 / 96)
+        let shapes = outcome.shapes.map { ($0.numerator > 0 ? $0.value : 1) * width / height }
+        #expect(shapes.count == 2, "\(shapes)")
+        #expect(shapes.allSatisfy { abs($0 - wide) < 0.02 || abs($0 - 1) < 0.02 }, "\(shapes)")
     }
 
     @Test func samplesThatAreNoSquaresStaySo() {

@@ -229,6 +229,13 @@ package enum TestStream {
         return size
     }
 
+    /// When its pictures are shown, from the first on.
+    package static func timesSinceFirst(in stream: [UInt8]) -> [Int64] {
+        let times = units(in: stream).map(\.presentation)
+        guard let first = times.first else { return [] }
+        return times.map { $0 - first }
+    }
+
     /// What the access units of a transport stream's main video are.
     package static func units(in stream: [UInt8]) -> [Unit] {
         var demuxer = TransportStreamDemuxer()
