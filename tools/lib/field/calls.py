@@ -12,11 +12,12 @@ SDP = {"Content-Type": "application/sdp"}
 class Service:
     """A burnishd of its own with a stream `call` from WHIP to WHEP."""
 
-    def __init__(self, lab, **settings):
+    def __init__(self, lab, query="", **settings):
+        """`query` stands behind the stream's URLs."""
         self.port = free_port(socket.SOCK_STREAM)
         lines = "".join(f"    {key.replace('_', '-')}: {value}\n" for key, value in {"tier": "base", **settings}.items())
         lab.path("burnish.yaml").write_text(
-            f"http: {{port: {self.port}}}\nstreams:\n  call:\n    input: whip:call\n    output: whep:call\n{lines}")
+            f"http: {{port: {self.port}}}\nstreams:\n  call:\n    input: 'whip:call{query}'\n    output: 'whep:call{query}'\n{lines}")
         self.running = lab.start(
             [lab.programs / "burnishd", "--config", lab.path("burnish.yaml"), "--runtime-directory", lab.folder])
         self.url = f"http://127.0.0.1:{self.port}"
@@ -194,7 +195,7 @@ window.kit = {
     const answer = await fetch(path, {method: "POST", headers: {"Content-Type": "application/sdp"}, body: peer.localDescription.sdp})
     const text = await answer.text()
     if (!answer.ok) throw new Error(text)
-    await peer.setRemoteDescription({type: "answer", sdp: text})
+    await peer.setRemoteDescription({type: "answer", sdp: kit.reachable?.(text) ?? text})
     peer.resource = answer.headers.get("Location")
     return peer
   },
