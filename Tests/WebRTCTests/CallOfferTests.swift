@@ -136,6 +136,24 @@ struct CallOfferTests {
         #expect(answer.media[1].formats == ["111"] && answer.media[1].parameters(of: 111)["useinbandfec"] == "1")
     }
 
+    /// Chromium sends mono where the answer does not ask for stereo, and sends no redundancy (RFC 2198) where that is refused: the
+    /// codec's own is in its packets.
+    @Test(arguments: ["", ";stereo=1", ";stereo=1;sprop-stereo=1", ";stereo=0"]) func soundIsAgreedOnAsItIsOffered(more: String)
+        throws
+    {
+        for (way, side) in [("sendonly", CallKind.publisher), ("recvonly", .viewer)] {
+            let text = Self.offer.replacing("useinbandfec=1", with: "useinbandfec=1" + more).replacing(
+                "a=sendonly", with: "a=\(way)")
+            let sound = try SessionDescription(
+                parsing: Self.read(text, side, side == .publisher ? .publisher : .viewer).answer(Self.peerAnswer).text
+            ).media[1]
+            let parameters = sound.parameters(of: 111)
+            #expect(parameters["stereo"] == (more.isEmpty ? nil : more.contains("stereo=0") ? "0" : "1"))
+            #expect(parameters["sprop-stereo"] == (more.contains("sprop") ? "1" : nil) && parameters["useinbandfec"] == "1")
+            #expect(sound.formats == ["111"] && sound.rtpMaps.map(\.channels) == [2])
+        }
+    }
+
     @Test func aPublisherIsToldWithWhichRateToBegin() throws {
         let offer = try Self.read(Self.offer)
         let answer = try SessionDescription(parsing: offer.answer(Self.peerAnswer, startRate: 800_000).text)

@@ -20,6 +20,9 @@ function iceServers(links) {
   });
 }
 
+// Browsers send and play Opus in mono where neither description speaks of stereo (RFC 7587, 6.1).
+const inStereo = (sdp) => sdp.replace(/^a=fmtp:\d+ (?!.*stereo=).*useinbandfec=1.*$/gm, "$&;stereo=1");
+
 // One call: an offer that is answered, and a resource that ends it.
 export class Call {
   // - headers: of each of its requests.
@@ -60,7 +63,10 @@ export class Call {
 
   async #offer() {
     const { peer } = this;
-    await peer.setLocalDescription(await peer.createOffer());
+    const { type, sdp } = await peer.createOffer();
+    const hasStereo = peer.getTransceivers().some(({ direction, sender: { track } }) =>
+      direction === "recvonly" || track?.kind === "audio" && track.getSettings().channelCount > 1);
+    await peer.setLocalDescription({ type, sdp: hasStereo ? inStereo(sdp) : sdp });
     const end = performance.now() + gatheringLimit;
     while (peer.iceGatheringState !== "complete" && performance.now() < end) await after(20);
     return peer.localDescription.sdp;
