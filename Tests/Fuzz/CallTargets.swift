@@ -13,7 +13,7 @@ private func forEachDatagram(in input: UnsafeRawBufferPointer, _ body: (UnsafeRa
     }
 }
 
-/// RTP and RTCP datagrams of a call, to a session that receives and to one that sends.
+/// RTP and RTCP datagrams of a call, to a session that receives, to one that receives a picture in three sizes, and to one that sends.
 func fuzzCall(_ input: UnsafeRawBufferPointer) {
     var video = RTPTrack([RTPFormat(.h264, payloadType: 96, retransmission: 97), RTPFormat(.vp8, payloadType: 98)])
     video.feedback = [.retransmission, .pictureLoss, .intraRequest, .bitRate, .arrivals]
@@ -23,6 +23,9 @@ func fuzzCall(_ input: UnsafeRawBufferPointer) {
     video.source = 7
     let tracks = [video, RTPTrack([RTPFormat(.opus, payloadType: 111)])]
     var receiver = RTPReceiveSession(tracks)
+    (video.extensions.layer, video.extensions.repeatedLayer, video.source) = (6, 7, nil)
+    video.layers = ["a", "b", "c"].map { RTPLayer(name: $0) }
+    var layered = RTPReceiveSession([video, tracks[1]])
     var sender = RTPSendSession(tracks)
     sender.usefulBitRate = 4_000_000
     var now = MonotonicTime(nanoseconds: 1_000_000_000)
@@ -31,12 +34,8 @@ func fuzzCall(_ input: UnsafeRawBufferPointer) {
     let none = UnsafeRawBufferPointer(start: nil, count: 0)
     forEachDatagram(in: input) { datagram, pace in
         now = now + .milliseconds(Double(pace * pace))
-        receiver.receive(datagram, arrival: now)
-        while receiver.nextEvent(at: now) != nil {}
-        while let (_, count) = receiver.next(at: now, into: buffer) {
-            precondition(count <= datagram.count || count <= 2048, "more than a packet came out")
-        }
-        receiver.nextFeedback(at: now) { bytes, _ in touch(bytes) }
+        take(datagram, into: buffer, &receiver, at: now)
+        take(datagram, into: buffer, &layered, at: now)
         _ = sender.send(
             datagram, none, track: 0, presentation: MediaTime(ticks: 0), sourceTime: now, isMarked: pace % 2 == 0, at: now
         ) {
@@ -48,6 +47,18 @@ func fuzzCall(_ input: UnsafeRawBufferPointer) {
         sender.receive(datagram, at: now) { bytes, _ in touch(bytes) }
         sender.nextReport(at: now) { bytes, _ in touch(bytes) }
     }
+}
+
+private func take(
+    _ datagram: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer, _ session: inout RTPReceiveSession,
+    at now: MonotonicTime
+) {
+    session.receive(datagram, arrival: now)
+    while session.nextEvent(at: now) != nil {}
+    while let (_, count) = session.next(at: now, into: buffer) {
+        precondition(count <= datagram.count || count <= 2048, "more than a packet came out")
+    }
+    session.nextFeedback(at: now) { bytes, _ in touch(bytes) }
 }
 
 /// What a receiver tells of the arrivals of packets that were sent to it: each datagram is a report's part behind the sources.
