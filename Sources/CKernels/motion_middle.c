@@ -14,6 +14,17 @@ static int difference(const burnish_motion_middle *m, int column, int row, burni
     return m->kernels->differ(a.at, m->planes[0].stride, a.x, a.y, b.at, m->planes[1].stride, b.x, b.y);
 }
 
+/// The difference without motion, but sampled at the fractions of a sample that `v` leads to: between samples there is less noise,
+/// which alone makes a motion fit better than none.
+static int still_difference(const burnish_motion_middle *m, int column, int row, burnish_motion_vector v) {
+    int ax = (v.x * m->phase + 128) >> 8, ay = (v.y * m->phase + 128) >> 8;
+    int x = (BURNISH_MOTION_STEP * column - 2) * 64 - ((ax + 32) & 63) + 32;
+    int y = (BURNISH_MOTION_STEP * row - 2) * 64 - ((ay + 32) & 63) + 32;
+    burnish_motion_place a = burnish_motion_find(&m->planes[0], x, y, 9);
+    burnish_motion_place b = burnish_motion_find(&m->planes[1], x, y, 9);
+    return m->kernels->differ(a.at, m->planes[0].stride, a.x, a.y, b.at, m->planes[1].stride, b.x, b.y);
+}
+
 /// A change of speed at one end of a motion, and how far it is believed, in 1/256.
 typedef struct {
     int x, y, belief;
@@ -51,8 +62,10 @@ static burnish_motion_vector bend(const burnish_motion_middle *m, int x, int y, 
     change p = change_at(m, 0, x - ax, y - ay, v), q = change_at(m, 1, x + v.x - ax, y + v.y - ay, v);
     if (m->outer[0] && m->outer[1]) {
         int apart = abs(p.x - q.x) + abs(p.y - q.y), all = abs(p.x) + abs(p.y) + abs(q.x) + abs(q.y);
-        // Fully when they differ by up to six tenths plus half a sample, and not at all at twice that.
-        int agreement = burnish_clamp(512 - 1280 * apart / (3 * all + 160), 0, 256);
+        // Fully when they differ by up to six tenths plus half a sample, and not at all at twice that. Where nothing moves, small
+        // changes agree by chance: fully by up to six tenths less a sample, and not at all at twelve tenths less a sample.
+        int moves = v.x || v.y;
+        int agreement = burnish_clamp(512 - 1280 * (moves ? apart : apart + 64) / (3 * all + (moves ? 160 : 1)), 0, 256);
         worth = agreement > worth ? agreement : worth;
     }
     p.belief = p.belief * worth >> 8, q.belief = q.belief * worth >> 8;
@@ -102,10 +115,15 @@ static void decide(const burnish_motion_middle *m, int column, int row) {
         differences[k] = least;
         if (tried[k].x == best.x && tried[k].y == best.y) continue;
         int d = differences[k] = difference(m, column, row, tried[k]);
-        // In flat places no motion fits by chance, so its difference counts a quarter more. But what moves gains more than two
-        // levels by that: where a motion gains less, and does not fit well either, it is noise, of coding above all.
-        int noise = least < 16 * 64 ? 8 * least : 2 * 64 * 64;
-        int c = k == 3 ? d + d / 4 - noise : d;
+        int c = d;
+        if (k == 3) {
+            // In flat places no motion fits by chance, so its difference counts a quarter more. But what moves gains more than
+            // two and a half levels by that: where a motion gains less, and does not fit well either, it is noise, of coding
+            // above all.
+            int between = still_difference(m, column, row, best), noise = least < 20 * 64 ? 8 * least : 20 * 8 * 64;
+            d = between < d ? between : d;
+            c = d + d / 4 - noise;
+        }
         if (c < cost) cost = c, least = d, best = tried[k];
     }
     burnish_motion_cell cell = {best,
@@ -119,6 +137,9 @@ static void decide(const burnish_motion_middle *m, int column, int row) {
         int64_t none = differences[3];
         cell.bend = bend(m, x, y, best, burnish_clamp((int)(512 - 512 * (int64_t)(least + 64) / (none + 64)), 0, 256));
         differences[0] = least;
+        // Where nothing moves, motions fit noise. They count as if they fitted by eight levels less.
+        for (int k = 1; k < 3 && !best.x && !best.y; k++)
+            if (tried[k].x || tried[k].y) differences[k] += 8 * 64 * 64;
         share(cell.share, differences, m->preference);
     }
     m->cells[i] = cell;
