@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "fusion.h"
@@ -121,5 +122,33 @@ void burnish_fusion_run(const burnish_fusion *fusion, int step, int first, int l
     case BURNISH_FUSION_MIDDLE: convolve(fusion, network->middle, half, half + 1, 0, first, last); break;
     case BURNISH_FUSION_MIDDLE + 1: convolve(fusion, network->middle + 1, half + 1, half, 1, first, last); break;
     case BURNISH_FUSION_LAST: run_last(fusion, first, last, scratch); break;
+    }
+}
+
+/// Whether the picture is the mean of the pair in a block, to 9/64 level.
+static int is_mean(const burnish_fusion_pictures *pictures, int phase, int left, int top, int width, int height) {
+    const burnish_motion_plane *made = &pictures->made, *a = &pictures->prediction[0], *b = &pictures->prediction[1];
+    int apart = 0;
+    for (int y = top; y < top + height; y++) {
+        const uint8_t *m = made->origin + y * made->stride, *p = a->origin + y * a->stride,
+                      *q = b->origin + y * b->stride;
+        for (int x = left; x < left + width; x++)
+            apart += abs(m[x] - ((p[x] * (256 - phase) + q[x] * phase + 128) >> 8));
+    }
+    return 64 * apart <= 9 * width * height;
+}
+
+void burnish_fusion_keep(const burnish_fusion *fusion, int phase, int first, int last) {
+    const burnish_motion_plane *made = &fusion->pictures.made;
+    for (int row = first; row < last; row++) {
+        const int top = row * BURNISH_FUSION_BLOCK, down = fusion->height - top;
+        const int height = down < BURNISH_FUSION_BLOCK ? down : BURNISH_FUSION_BLOCK;
+        for (int left = 0; left < fusion->width; left += BURNISH_FUSION_BLOCK) {
+            const int rest = fusion->width - left, width = rest < BURNISH_FUSION_BLOCK ? rest : BURNISH_FUSION_BLOCK;
+            if (!is_mean(&fusion->pictures, phase, left, top, width, height)) continue;
+            for (int y = top; y < top + height; y++)
+                memcpy(fusion->out + y * fusion->out_stride + left, made->origin + y * made->stride + left,
+                       (size_t)width);
+        }
     }
 }

@@ -65,7 +65,8 @@ static burnish_motion_vector bend(const burnish_motion_middle *m, int x, int y, 
         // Fully when they differ by up to six tenths plus half a sample, and not at all at twice that. Where nothing moves, small
         // changes agree by chance: fully by up to six tenths less a sample, and not at all at twelve tenths less a sample.
         int moves = v.x || v.y;
-        int agreement = burnish_clamp(512 - 1280 * (moves ? apart : apart + 64) / (3 * all + (moves ? 160 : 1)), 0, 256);
+        int agreement = burnish_clamp(512 - 1280 * (moves ? apart : apart + 64) / (3 * all + (moves ? 160 : 1)), 0,
+                                      256);
         worth = agreement > worth ? agreement : worth;
     }
     p.belief = p.belief * worth >> 8, q.belief = q.belief * worth >> 8;

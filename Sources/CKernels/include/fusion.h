@@ -110,3 +110,13 @@ size_t burnish_fusion_scratch(const burnish_fusion *fusion);
 int burnish_fusion_rows(const burnish_fusion *fusion, int step);
 /// Does rows first ..< last of a step. Rows do not depend on each other.
 void burnish_fusion_run(const burnish_fusion *fusion, int step, int first, int last, void *scratch);
+
+enum {
+    /// The width and height of the blocks that stand still or not.
+    BURNISH_FUSION_BLOCK = 8,
+};
+
+/// Puts the picture that is there without the network back into rows first ..< last of blocks, where it is the mean of the
+/// first two predictions, nearly: there nothing moves, and what the network chooses between is noise.
+/// - phase: the second one's share, in 1/256.
+void burnish_fusion_keep(const burnish_fusion *fusion, int phase, int first, int last);

@@ -50,6 +50,21 @@ import Media
     }
 }
 
+/// Puts the picture that was there back where nothing moves. A piece is a band of rows of blocks.
+@safe struct KeepStep: PiecewiseWork {
+    let fusion: Fusion
+    let phase: Int
+
+    private static let blockRows = 4
+
+    var pieces: Int { unsafe (fusion.blockRows + Self.blockRows - 1) / Self.blockRows }
+
+    func perform(piece: Int, worker: Int) {
+        let first = piece * Self.blockRows
+        unsafe fusion.keepStill(phase: phase, rows: first..<min(first + Self.blockRows, fusion.blockRows))
+    }
+}
+
 /// A step of the network. A piece is a band of rows.
 @safe struct FuseStep: PiecewiseWork {
     let fusion: Fusion

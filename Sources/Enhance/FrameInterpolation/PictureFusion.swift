@@ -14,7 +14,8 @@ import Media
 /// Improves a new picture's luma by a network. At each sample it mixes the picture with twelve others: the pair itself, what each
 /// of the pair says by the motion of each layer, and what the pictures around say.
 ///
-/// Where all of them agree the result is the same, so equal pictures stay equal. Takes one call at a time; allocates nothing after
+/// Where all of them agree the result is the same, so equal pictures stay equal. Where the picture is the mean of the pair, nothing
+/// moves, and it stays. Takes one call at a time; allocates nothing after
 /// `init`.
 @safe final class PictureFusion {
     private let network: FusionNetwork
@@ -89,6 +90,8 @@ import Media
                 fusion: fusion, step: number, scratch: scratch.pointer(), scratchStride: scratchStride)
             workers.run(step, pieces: step.pieces, order: .ownPartFirst)
         }
+        let keep = unsafe KeepStep(fusion: fusion, phase: phase)
+        workers.run(keep, pieces: keep.pieces, order: .ownPartFirst)
     }
 
     /// The predictions in the network's order: the pair, and what is drawn.

@@ -52,6 +52,19 @@ import Media
             unsafe burnish_fusion_run(&fusion, Int32(step), Int32(rows.lowerBound), Int32(rows.upperBound), scratch)
         }
     }
+
+    /// Rows of blocks for ``keepStill(phase:rows:)``.
+    public var blockRows: Int {
+        unsafe (Int(raw.height) + Int(BURNISH_FUSION_BLOCK) - 1) / Int(BURNISH_FUSION_BLOCK)
+    }
+
+    /// Puts the picture that was there back into some rows of blocks, where nothing moves. The last step must be done.
+    /// - Parameter phase: where the picture is between the pair, in 1/256.
+    public func keepStill(phase: Int, rows: Range<Int>) {
+        unsafe withUnsafePointer(to: raw) {
+            unsafe burnish_fusion_keep($0, Int32(phase), Int32(rows.lowerBound), Int32(rows.upperBound))
+        }
+    }
 }
 
 extension FusionWeights {

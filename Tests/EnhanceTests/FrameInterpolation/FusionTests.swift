@@ -71,6 +71,19 @@ import Testing
         }
     }
 
+    /// Where nothing moves the picture without the network is the mean of the pair, and it stays: here all grows lighter.
+    @Test(arguments: [1.0 / 3, 0.5]) func whatStandsStillStays(phase: Double) throws {
+        let still = MotionScene().picture(PictureSize(width: 131, height: 77), movedBy: 0, 0)
+        let pictures = (0..<4).map { step in
+            TestPicture(still.size) { plane, x, y in
+                plane == 0 ? UInt8(still.sample(0, x, y) / 2 + 2 * step) : UInt8(still.sample(plane, x, y))
+            }
+        }
+        let (plain, _) = try Self.interpolate(pictures, nil, phase: phase)
+        let (fused, _) = try Self.interpolate(pictures, Self.random(), phase: phase)
+        #expect(fused.difference(from: plain) == nil)
+    }
+
     /// Only luma changes, and that for good where the network chooses otherwise.
     @Test func aNetworkChangesLumaAlone() throws {
         let pictures = Self.scene(PictureSize(width: 131, height: 77))
