@@ -24,22 +24,21 @@ from viewers import ask
 
 
 def offer(own, sources, layers):
-    """The session description of libdatachannel 0.23 with the transport of `own`, a description of aiortc's."""
+    """What libdatachannel, of OBS, writes, with the transport of `own`, a description of aiortc's. One size has a source, several have names."""
     value = lambda name: re.search(rf"^a={name}:(.*?)\r?$", own, re.M).group(1)
-    sound, first = sources
-    names = lambda source: [f"a=ssrc:{source} cname:qfoPmFgvQOhTzSpg", f"a=ssrc:{source} msid:qfoPmFgvQOhTzSpg qfoPmFgvQOhTzSpg-track",
-                            "a=msid:qfoPmFgvQOhTzSpg qfoPmFgvQOhTzSpg-track", "a=rtcp-mux"]
+    transport = ["a=setup:actpass", f"a=ice-ufrag:{value('ice-ufrag')}", f"a=ice-pwd:{value('ice-pwd')}"]
+    named = lambda source: [f"a=ssrc:{source} cname:qfoPmFgvQOhTzSpg", f"a=ssrc:{source} msid:qfoPmFgvQOhTzSpg qfoPmFgvQOhTzSpg-track"]
+    track = "a=msid:qfoPmFgvQOhTzSpg qfoPmFgvQOhTzSpg-track"
+    several = [*(f"a=rid:{name} send" for name in range(layers)), f"a=simulcast:send {';'.join(map(str, range(layers)))}"]
     return "\r\n".join([
         "v=0", f"o=rtc {random.getrandbits(31)} 0 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0 1", "a=group:LS 0 1",
-        "a=msid-semantic:WMS *", "a=setup:actpass", f"a=ice-ufrag:{value('ice-ufrag')}", f"a=ice-pwd:{value('ice-pwd')}",
-        "a=ice-options:ice2,trickle", f"a=fingerprint:{value('fingerprint')}",
-        "m=audio 9 UDP/TLS/RTP/SAVPF 111", "c=IN IP4 0.0.0.0", "a=mid:0", "a=sendonly", *names(sound), "a=rtpmap:111 opus/48000/2",
-        "a=fmtp:111 minptime=10;maxaveragebitrate=96000;stereo=1;sprop-stereo=1;useinbandfec=1",
+        "a=msid-semantic:WMS *", "a=ice-options:ice2 trickle", f"a=fingerprint:{value('fingerprint')}",
+        "m=audio 9 UDP/TLS/RTP/SAVPF 111", "c=IN IP4 0.0.0.0", "a=mid:0", "a=sendonly", *named(sources[0]), track, "a=rtcp-mux",
+        "a=rtpmap:111 opus/48000/2", "a=fmtp:111 minptime=10;maxaveragebitrate=96000;stereo=1;sprop-stereo=1;useinbandfec=1", *transport,
         "m=video 9 UDP/TLS/RTP/SAVPF 96", "c=IN IP4 0.0.0.0", "a=mid:1", "a=extmap:1 urn:ietf:params:rtp-hdrext:sdes:mid",
-        "a=extmap:2 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id", *(f"a=rid:{name} send" for name in range(layers)),
-        f"a=simulcast:send {';'.join(map(str, range(layers)))}", "a=sendonly", *names(first), "a=rtpmap:96 H264/90000",
-        "a=rtcp-fb:96 nack", "a=rtcp-fb:96 nack pli", "a=rtcp-fb:96 goog-remb",
-        "a=fmtp:96 profile-level-id=42e01f;packetization-mode=1;level-asymmetry-allowed=1", ""])
+        "a=extmap:2 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id", "a=sendonly", *(named(sources[1]) if layers == 1 else []), track,
+        *(several if layers > 1 else []), "a=rtcp-mux", "a=rtpmap:96 H264/90000", "a=rtcp-fb:96 nack", "a=rtcp-fb:96 nack pli",
+        "a=rtcp-fb:96 goog-remb", "a=fmtp:96 profile-level-id=42e01f;packetization-mode=1;level-asymmetry-allowed=1", *transport, ""])
 
 
 class Layer:
@@ -53,8 +52,8 @@ class Layer:
 
     def send(self, index, ticks):
         """The packets of a picture."""
-        # One-byte header extensions (RFC 8285): 1 is the section's name, 2 the layer's.
-        extension = b"\xbe\xde\0\1" + bytes([0x10, ord("1"), 0x20, ord(self.name)])
+        # One-byte header extensions (RFC 8285): 1 is the section's name, 2 the layer's where there are several.
+        extension = b"\xbe\xde\0\1" + bytes([0x10, ord("1"), *([0x20, ord(self.name)] if self.name else [0, 0])])
         for each in plain(self.pictures[index % len(self.pictures)]):
             header = struct.pack(
                 ">BBHII", 0x90, each.marked << 7 | 96, self.number & 0xFFFF, self.begin + ticks & 0xFFFFFFFF, self.source)
@@ -77,7 +76,7 @@ async def publish(options):
         peer.addTransceiver(kind, "sendonly")
     await peer.setLocalDescription(await peer.createOffer())
     first = random.getrandbits(30)
-    layers = [Layer(str(place), first + 1 + place, file) for place, file in enumerate(options.files)]
+    layers = [Layer(str(place) if len(options.files) > 1 else None, first + 1 + place, file) for place, file in enumerate(options.files)]
     text = offer(peer.localDescription.sdp, (first, first + 1), len(layers))
     print("offers", flush=True)
     answer, headers = await asyncio.to_thread(ask, "POST", options.url, None, text)
