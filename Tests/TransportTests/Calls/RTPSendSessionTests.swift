@@ -182,6 +182,17 @@ struct RTPSendSessionTests {
         #expect(sending.send(RTPTrackSender.mostPayload) == .sent && sending.packets[512].count <= PacketHistory.room)
     }
 
+    /// Browsers hold pictures back where nobody tells them how long they may.
+    @Test(arguments: [0, 3]) func whoeverAgreesIsToldToShowPicturesAtOnce(id: Int) {
+        var video = Sending.video()
+        video.extensions.playoutDelay = id
+        let sending = Sending([video])
+        for _ in 0..<3 { sending.send(100) }
+        let told = sending.packets.map { sending.read($0).extensions }
+        let wanted: UInt16? = id > 0 ? 0 : nil
+        #expect(told.count == 3 && told.allSatisfy { $0.leastPlayoutDelay == wanted && $0.mostPlayoutDelay == wanted })
+    }
+
     /// By them receivers put sound and pictures together.
     @Test func allTracksReportTheSameMoment() throws {
         let sending = Sending([Sending.video(), RTPTrack([RTPFormat(.opus, payloadType: 111)])])
