@@ -65,4 +65,23 @@ import Testing
         let both = "rooms: {a: {key: \(Self.key)}}\nstreams: {a.2: {input: 'whip:b', output: 'whep:b'}}"
         #expect(faults(both).first?.contains("a.2") == true)
     }
+
+    /// Each seat is compared with those alone that could be in its way: a thousand rooms took twenty seconds to read.
+    @Test func aThousandRoomsAreRead() throws {
+        let names = (0..<1000).map { "r\($0)" }
+        let text = "rooms:\n" + names.map { "  \($0): {key: \(Self.key)}\n" }.joined()
+        #expect(faults(text).isEmpty)
+        var conflicts = PortConflicts()
+        for name in names {
+            var room = RoomDefinition(name: name, key: Secret(Self.key))
+            room.tcp = 0
+            for seat in 1...room.guests {
+                #expect(conflicts.add(try room.definition(seat), inputLine: 1, outputLine: 1).isEmpty)
+            }
+        }
+        #expect(conflicts.comparisons == 8000)
+        var late = RoomDefinition(name: "r999", key: Secret(Self.key))
+        late.guests = 1
+        #expect(conflicts.add(try late.definition(1), inputLine: 1, outputLine: 1).count == 2)
+    }
 }

@@ -205,6 +205,7 @@ struct ConfigurationReader {
         guard let rooms = entries(of: section, "") else { return }
         var conflicts = PortConflicts()
         for stream in configuration.streams { _ = conflicts.add(stream, inputLine: 0, outputLine: 0) }
+        let names = Set(configuration.streams.map(\.name))
         for room in rooms {
             guard StreamDefinition.isName(room.key), room.key.utf8.count <= RoomDefinition.longestName else {
                 let text =
@@ -221,7 +222,7 @@ struct ConfigurationReader {
             configuration.rooms.append(definition)
             for seat in 1...definition.guests {
                 guard let stream = try? definition.definition(seat) else { continue }
-                if configuration.streams.contains(where: { $0.name == stream.name }) {
+                if names.contains(stream.name) {
                     let text =
                         "has a guest's stream \(stream.name), and a stream of the configuration has that name: rename one"
                     fault(room.line, "rooms", SettingFault(room.key, text))
