@@ -119,9 +119,9 @@ static void decide(const burnish_motion_middle *m, int column, int row) {
         int c = d;
         if (k == 3) {
             // In flat places no motion fits by chance, so its difference counts a quarter more. But what moves gains more than
-            // two and a half levels by that: where a motion gains less, and does not fit well either, it is noise, of coding
+            // two levels by that: where a motion gains less, and does not fit well either, it is noise, of coding
             // above all.
-            int between = still_difference(m, column, row, best), noise = least < 20 * 64 ? 8 * least : 20 * 8 * 64;
+            int between = still_difference(m, column, row, best), noise = least < 16 * 64 ? 8 * least : 16 * 8 * 64;
             d = between < d ? between : d;
             c = d + d / 4 - noise;
         }
