@@ -349,7 +349,7 @@ public final class Relay: Sendable {
     }
 
     private func startStages() -> [StageThread] {
-        [
+        var threads = [
             StageThread(name: "ingest") { [source, units, output, passing, channels] in
                 IngestStage(source: source, queue: units, output: output, passing: passing, channels: channels).run()
             },
@@ -362,15 +362,18 @@ public final class Relay: Sendable {
             StageThread(name: "encode") { [finished, output, channels] in
                 EncodeStage(finished: finished, output: output, channels: channels).run()
             },
-            // Whatever it does gives way to the stages of the frame path.
-            StageThread(name: "extra", niceness: 5) { [output, channels] in
-                ExtraEncodeStage(output: output, channels: channels).run()
-            },
             StageThread(name: "send") { [output, channels] in
                 output.run()
                 channels.control.events.close()
             },
         ]
+        guard channels.extra.canBeNeeded else { return threads }
+        // Whatever it does gives way to the stages of the frame path.
+        threads.append(
+            StageThread(name: "extra", niceness: 5) { [output, channels] in
+                ExtraEncodeStage(output: output, channels: channels).run()
+            })
+        return threads
     }
 
     private func status(since start: MonotonicTime) -> RelayStatus {

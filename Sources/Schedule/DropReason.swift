@@ -23,6 +23,8 @@ public enum DropReason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case shutdown
     /// A privacy mask is set, and the frame could not be masked, or was made before.
     case masked
+    /// All who watch get another layer of a call than the encoder's pictures.
+    case otherLayer
 
     /// The name in reports and traces.
     public var name: String {
@@ -37,6 +39,7 @@ public enum DropReason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
         case .outputDown: "output_down"
         case .shutdown: "shutdown"
         case .masked: "masked"
+        case .otherLayer: "other_layer"
         }
     }
 }

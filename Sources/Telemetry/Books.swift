@@ -16,8 +16,8 @@ public struct Books: Sendable {
     public internal(set) var inFlight: UInt64 = 0
     /// One count for each raw value of ``DropReason``. The arrays are inline, so that a copy of the books does not allocate.
     /// Their length must be the number of reasons.
-    private var droppedByReason: InlineArray<10, UInt64> = .init(repeating: 0)
-    private var originalsDroppedByReason: InlineArray<10, UInt64> = .init(repeating: 0)
+    private var droppedByReason: InlineArray<11, UInt64> = .init(repeating: 0)
+    private var originalsDroppedByReason: InlineArray<11, UInt64> = .init(repeating: 0)
 
     init() {
         precondition(

@@ -21,7 +21,7 @@ struct StreamHistory: Sendable {
             latency = snapshot.latency.original
             let books = snapshot.books
             // What nobody watched, what the output's rate has no room for, and what ends with a stream are no losses.
-            let usual: [DropReason] = [.outputDown, .cadence, .shutdown]
+            let usual: [DropReason] = [.outputDown, .otherLayer, .cadence, .shutdown]
             dropped = books.dropped - min(books.dropped, usual.reduce(0) { $0 &+ books[$1] })
             received = snapshot.inputLeg.bytesReceived
             sent = snapshot.outputs.reduce(0) { $0 &+ $1.leg.bytesSent }

@@ -44,6 +44,9 @@ final class ExtraEncode: Sendable {
 
     func encoding(_ codec: ExtraEncoding.Codec) -> ExtraEncoding? { codec == .h264 ? small : vp8 }
 
+    /// Whether viewers may ever need it.
+    var canBeNeeded: Bool { small != nil || vp8 != nil }
+
     /// What it can give, as far as is known.
     var offer: ExtraOffer {
         var offer = ExtraOffer(hasVP8: vp8 != nil && !hasFailed(.vp8))

@@ -166,7 +166,7 @@ final class EncodeStage {
         }
         if let reason = obstacle(to: frame.ticket.record, now) {
             // Nobody receives this encode, but maybe the other one.
-            if reason == .outputDown { offerExtra(frame) }
+            if !connection.takesEncoded { offerExtra(frame) }
             return books.drop(frame.intoTicket(), reason)
         }
         guard refused != size else {
@@ -203,7 +203,8 @@ final class EncodeStage {
     }
 
     private func extraPicture(of frame: borrowing FinishedFrame) -> ExtraPicture? {
-        guard extra.wanted != nil, frame.ticket.record.kind == .original else { return nil }
+        // At a constant rate synthesised pictures stand for the originals.
+        guard extra.wanted != nil, frame.original != nil else { return nil }
         return ExtraPicture(
             picture: frame.picture.share(), color: frame.color, presentation: frame.ticket.record.presentation,
             maskNumber: frame.ticket.record.maskNumber, turn: frame.turn, interval: frame.interval)
@@ -226,7 +227,7 @@ final class EncodeStage {
 
     /// Why a finished picture is not worth encoding; nil when it is.
     private func obstacle(to record: FrameRecord, _ now: MonotonicTime) -> DropReason? {
-        if !connection.takesEncoded { return .outputDown }
+        if !connection.takesEncoded { return extra.wanted == nil ? .outputDown : .otherLayer }
         // It was made before the mask was set that holds now.
         if record.maskNumber < live.maskNumber { return .masked }
         // Pictures are encoded in the order in which they are shown. One that is shown earlier belongs to a time that is gone.

@@ -68,7 +68,7 @@ enum TelemetryLayout {
     /// Pictures and nanoseconds of each kind of step.
     static let steps = 8032
 
-    /// Of each reason the frames of each kind. There is room for reasons to come: those of today take 30 words.
+    /// Of each reason the frames of each kind. There is room for reasons to come: those of today take 33 words.
     static let dropped = 8064
     static let dropReasonCapacity = 25
 

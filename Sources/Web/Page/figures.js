@@ -61,7 +61,7 @@ const reasons = {
   late: "came too late", overload: "too much work for the machine", cadence: "left out for the output's rate",
   no_keyframe: "not decodable before a keyframe", decode_error: "not decodable", encode_error: "not encodable",
   discontinuity: "out of order", shutdown: "under way when the stream ended",
-  masked: "not masked",
+  masked: "not masked", other_layer: "all viewers get another layer",
 };
 
 function showDrops(now) {

@@ -43,7 +43,7 @@ export class History {
     if (now) this.#rungs = now.rungs ?? this.#rungs;
     const before = this.#recent.at(-1);
     const latency = now?.latency?.original;
-    const lost = now && now.books.dropped - (now.dropped?.output_down ?? 0);
+    const lost = now && now.books.dropped - (now.dropped?.output_down ?? 0) - (now.dropped?.other_layer ?? 0);
     const outputs = now?.outputs?.map((each) => each.bitRate).filter((rate) => rate != null) ?? [];
     this.#recent.push({
       time: Date.now() / 1000, latencyP50: quantile(latency, "p50"), latencyP99: quantile(latency, "p99"), rung: now?.rung,

@@ -228,6 +228,29 @@ import Testing
         #expect(report.counters["viewers_to_small"] == 1 && report.counters["extra_encode_microseconds"] ?? 0 > 0)
     }
 
+    /// At a constant rate most originals give way to pictures between them. These go into the smaller encode. Nobody gets the encoder's own
+    /// pictures, and the books say why.
+    @Test func theSmallerEncodeHasThePicturesOfAConstantRate() throws {
+        let publisher = try CallKeyframeTests.Publisher(keyframeEvery: 10)
+        let viewers = RTPViewers(capacity: 1)
+        let viewer = try Viewer(viewers, request: .small)
+        let running = try relay(publisher, to: viewers) {
+            Self.askForSmall(&$0)
+            $0.options.fps = Rational(25)
+        }
+        let counters = running.relay.channels.books.counters
+        let sent = try send(publisher, from: 0, running) { viewer.layer == .small }
+        func offered() -> Int { Int(counters[.extraEncoded] + counters[.extraReplaced] + counters[.extraThinned]) }
+        let before = offered()
+        _ = try send(publisher, from: sent, running, least: 60) { true }
+        settleExtra(running, viewer)
+        // Every fifth slot of 25 a second is an original's of 30.
+        #expect(offered() - before > 30, "\(offered() - before)")
+        let report = try #require(running.stop())
+        viewer.check()
+        #expect(report.frames.droppedByReason["other_layer"] ?? 0 > 30 && report.frames.balance, "\(report.text)")
+    }
+
     /// Pictures of an encoder: when each is shown, and whether the mask is in it.
     private final class Seen: Sendable {
         let pictures = Lock<[(time: MediaTime, isMasked: Bool)]>([])

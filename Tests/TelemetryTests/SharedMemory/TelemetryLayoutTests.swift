@@ -53,7 +53,7 @@ import Testing
         #expect(
             DropReason.allCases.map(\.name) == [
                 "late", "overload", "cadence", "no_keyframe", "decode_error", "encode_error", "discontinuity", "output_down",
-                "shutdown", "masked",
+                "shutdown", "masked", "other_layer",
             ])
         #expect(Stamp.allCases.count == FrameRecord.stampCount && FrameRecord.stampCount == 11)
         #expect(

@@ -35,7 +35,7 @@ enum AlertRules {
         Alert(
             name: "BurnishOriginalsDropped",
             expression:
-                #"sum by (instance, stream) (rate(burnish_originals_dropped_total{reason!~"cadence|shutdown|output_down"}[5m])) "#
+                #"sum by (instance, stream) (rate(burnish_originals_dropped_total{reason!~"cadence|shutdown|output_down|other_layer"}[5m])) "#
                 + #"> 0.01 * sum by (instance, stream) (rate(burnish_frames_total{stage="input"}[5m]))"#,
             duration: "5m", severity: "warning",
             summary: "Stream {{ $labels.stream }} drops more than 1 % of its source's frames",

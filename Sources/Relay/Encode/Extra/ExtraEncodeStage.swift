@@ -53,7 +53,8 @@ final class ExtraEncodeStage {
     /// Runs until the queue of pictures is closed and empty.
     func run() {
         while true {
-            let next = extra.pictures.pop(until: .now() + Self.idleInterval)
+            // Whoever keeps nothing has nothing to look after.
+            let next = extra.pictures.pop(until: hasMemory ? .now() + Self.idleInterval : nil)
             if let picture = consume next {
                 let start = Self.processorTime
                 encode(picture)
@@ -69,9 +70,11 @@ final class ExtraEncodeStage {
         }
     }
 
+    private var hasMemory: Bool { encoder != nil || scaling != nil }
+
     /// Nobody needs it: no memory is kept for it.
     private func rest() {
-        guard encoder != nil || scaling != nil else { return }
+        guard hasMemory else { return }
         (encoder, scaling, extra.rates) = (nil, nil, nil)
         (rate, pace, load) = (RateWatch(), ExtraPace(), LoadMean())
         extra.load = 0
