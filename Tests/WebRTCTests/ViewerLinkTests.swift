@@ -234,9 +234,10 @@ import WorkerProtocol
 
         static let (goodNumber, poorNumber): (UInt64, UInt64) = (2, 3)
 
-        init() throws {
+        /// - Parameter small: the smaller encode that the output asks for.
+        init(small: String = "") throws {
             let identity = try #require(DTLSIdentity())
-            var configuration = RelayConfiguration(input: try StreamURL("whip:a"), output: try StreamURL("whep:a"))
+            var configuration = RelayConfiguration(input: try StreamURL("whip:a"), output: try StreamURL("whep:a\(small)"))
             configuration.settings.budget = .seconds(60)
             configuration.settings.tier = .base
             configuration.settings.interpolate = 1
@@ -324,6 +325,36 @@ import WorkerProtocol
         let report = try #require(call.end())
         try call.check([.enhanced, .sent, .enhanced], report)
         #expect(report.counters["viewers_to_sent"] == 1 && report.counters["viewers_to_enhanced"] == 1, "\(report.text)")
+    }
+
+    /// A viewer's link becomes too narrow for the publisher's pictures, too: they get the smaller encode, all of it. The other viewer gets
+    /// every picture.
+    @Test func whoseLinkCarriesNothingElseGetsTheSmallerEncode() throws {
+        let call = try Call(small: "?small=160x96@150k")
+        call.send(least: 20) { call.layer == .enhanced }
+        call.poor.link = Link(capacity: 200_000, losesEvery: 50)
+        call.send { call.layer == .small }
+        let counters = call.relay.channels.books.counters
+        let (pictures, encoded) = (call.poor.pictures.count, counters[.extraEncoded])
+        // It changes with the link, and not before that.
+        call.send(least: 60) { true }
+        #expect(call.layer == .small)
+        let added = Int(counters[.extraEncoded] - encoded)
+        #expect(added + Int(counters[.extraReplaced] + counters[.extraThinned]) >= 57)
+        // One may be on its way at both ends.
+        #expect(call.poor.pictures.count - pictures >= added * 95 / 100 - 1)
+        let report = try #require(call.end())
+        #expect(call.poor.gaps == 0 && call.good.gaps == 0)
+        for (before, after) in zip(call.poor.pictures, call.poor.pictures.dropFirst()) {
+            #expect(after.timestamp &- before.timestamp >= 3_000)
+        }
+        #expect(call.good.pictures.count == call.publisher.sent)
+        for (before, after) in zip(call.good.pictures, call.good.pictures.dropFirst()) {
+            #expect(after.timestamp &- before.timestamp == 3_000)
+        }
+        #expect(report.counters["viewers_to_small"] ?? 0 >= 1 && report.counters["extra_pictures_failed"] == nil)
+        let units = try #require(report.outputs[0].units)
+        #expect(units.balance && report.frames.balance && report.frames.dropped == 0, "\(report.text)")
     }
 
     /// A viewer of a running call asks for the publisher's own pictures, and then for what their link carries.
