@@ -9,6 +9,9 @@ const statisticsInterval = 1000;
 // For so long after its end, in ms.
 const ownCallShows = 3000;
 
+// Buttons for what a viewer may have in place of what their link carries.
+const layers = new Map([["call-as-sent", "sent"], ["call-small", "small"]]);
+
 const soundAlone = "This browser cannot show H.264, the format of the pictures here: it gets sound alone. "
   + "Firefox shows H.264 once it has fetched its OpenH264 plug-in; Chromium, Chrome, Edge and Safari show it.";
 
@@ -27,7 +30,7 @@ export class Calls {
     find("call-takeover").addEventListener("click", () => { this.#takesOver = true; this.#show(); });
     find("call-stop").addEventListener("click", () => this.#stopPublishing());
     find("call-watch").addEventListener("click", () => this.#watched ? this.#stopWatching() : this.#watch());
-    find("call-as-sent").addEventListener("click", ({ target }) => this.#choose(target));
+    for (const id of layers.keys()) find(id).addEventListener("click", ({ target }) => this.#choose(target));
     find("call-sound").addEventListener("change", ({ target }) => { find("call-after").muted = !target.checked; });
     addEventListener("pagehide", () => this.#end());
     setInterval(() => this.#showFigures().catch(() => {}), statisticsInterval);
@@ -39,7 +42,10 @@ export class Calls {
     const name = (url) => url.slice(5).split("?")[0];
     const input = stream.input.startsWith("whip:") ? `/whip/${name(stream.input)}` : undefined;
     const output = stream.outputs.find((url) => url.startsWith("whep:"));
-    const next = { name: stream.name, input, output: output && `/whep/${name(output)}` };
+    const next = {
+      name: stream.name, input, output: output && `/whep/${name(output)}`,
+      hasSmall: /[?&]small=/.test(output ?? ""),
+    };
     if (JSON.stringify(next) !== JSON.stringify(this.#stream)) {
       this.#end();
       this.#stream = next;
@@ -86,6 +92,7 @@ export class Calls {
     find("call-after-frame").hidden = !this.#watched;
     find("call-watch").disabled = !!watch && !this.#watched;
     find("call-as-sent").hidden = !this.#watched;
+    find("call-small").hidden = !this.#watched || !this.#stream.hasSmall;
     text(find("call-watch"), this.#watched ? "Stop watching" : "Watch");
     if (!this.#published && !this.#watched) text(find("call-figures"), "");
   }
@@ -120,8 +127,7 @@ export class Calls {
   async #watch() {
     this.#fault();
     if (!this.#isAllowed("watch")) return;
-    const isAsSent = find("call-as-sent").getAttribute("aria-pressed") === "true";
-    const call = this.#watched = new Call(this.#stream.output, {}, isAsSent ? "sent" : "auto");
+    const call = this.#watched = new Call(this.#stream.output, {}, this.#layer);
     this.#show();
     try {
       const media = new MediaStream();
@@ -137,11 +143,17 @@ export class Calls {
     }
   }
 
-  // The publisher's own pictures, or again the enhanced ones as far as the link carries them.
+  // The layer of the button that is pressed; `auto` where none is.
+  get #layer() {
+    const id = [...layers.keys()].find((each) => find(each).getAttribute("aria-pressed") === "true");
+    return id && (id !== "call-small" || this.#stream.hasSmall) ? layers.get(id) : "auto";
+  }
+
+  // The publisher's own pictures, or small ones, or again the enhanced ones as far as the link carries them.
   #choose(control) {
-    const isAsSent = control.getAttribute("aria-pressed") !== "true";
-    control.setAttribute("aria-pressed", String(isAsSent));
-    this.#watched?.choose(isAsSent ? "sent" : "auto").catch((error) => this.#fault(error.message));
+    const isChosen = control.getAttribute("aria-pressed") !== "true";
+    for (const id of layers.keys()) find(id).setAttribute("aria-pressed", String(isChosen && id === control.id));
+    this.#watched?.choose(this.#layer).catch((error) => this.#fault(error.message));
   }
 
   #release(call) {
