@@ -274,7 +274,10 @@ let package = Package(
         .testTarget(name: "MachineTests", dependencies: ["Machine", "Schedule", "Media"]),
         .testTarget(
             name: "TransportTests",
-            dependencies: ["Transport", "SRT", "Packets", "Endpoint", "CSRTArrival", "Measure", "Media", "TestSupport"]),
+            // The choice of a viewer's layer stands here, beside the links that are simulated.
+            dependencies: [
+                "Relay", "Transport", "SRT", "Packets", "Endpoint", "CSRTArrival", "Measure", "Media", "TestSupport",
+            ]),
         .testTarget(
             name: "WebRTCTests",
             // The worker's calls stand here, beside the peer that makes them.

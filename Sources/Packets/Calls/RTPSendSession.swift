@@ -26,6 +26,10 @@ public struct RTPSendSession: ~Copyable {
         public var refused: Int64 = 0
         /// Packets that left only to show what the link carries (``ProbePlan``).
         public var probes: Int64 = 0
+        /// Packets that left once more before they were asked for (``EarlyRepeats``).
+        public var repeatedEarly: Int64 = 0
+        /// Pictures are sent twice as far as there is room: an encode that follows the link is to leave some.
+        public var isSentTwice = false
         /// How often pictures were lost that its link had no room for once more, so that it got a keyframe instead.
         public var gaps: Int64 = 0
         /// Requests for keyframes.
@@ -35,6 +39,8 @@ public struct RTPSendSession: ~Copyable {
 
     /// A keyframe is asked for at most this often by one receiver.
     public static let keyframeInterval = Nanoseconds.milliseconds(500)
+    /// What pictures cost that are sent twice, with the headers, as a multiple.
+    public static let costOfTwo = 2.2
     static let reportInterval = Nanoseconds.seconds(1)
     /// After a gap the keyframe waits for the queue on the way, but no longer.
     static let longestDrain = Nanoseconds.milliseconds(500)
@@ -60,6 +66,11 @@ public struct RTPSendSession: ~Copyable {
     private var gapEnd: MonotonicTime?
     private var gapIsNew = false
     private var plan = ProbePlan()
+    private var early = EarlyRepeats()
+    /// The encode that the receiver gets leaves room for pictures to be sent twice.
+    public var mayRepeatEarly = false {
+        didSet { if !mayRepeatEarly { feedback.isSentTwice = false } }
+    }
     /// More bits a second are of no use to the receiver; nil where none are, so that nothing is sent to find out what its link carries.
     public var usefulBitRate: UInt64?
     private var lastReceiverReport: MonotonicTime?
@@ -114,10 +125,14 @@ public struct RTPSendSession: ~Copyable {
         else { return .wouldBlock }
         if extensions.transportSequence != nil { transportSequence &+= 1 }
         repeats.earn(packet.count)
+        early.sent(packet.count, rate: feedback.estimate, at: now)
         let sent = unsafe send(packet)
         if sent == .sent, let number = extensions.transportSequence {
             record(number, packet.count, isOfPicture: sender.track.isVideo, at: now)
-            if isMarked, sender.track.isVideo { unsafe probe(sender, packet.count, at: now, send) }
+            if isMarked, sender.track.isVideo {
+                unsafe repeatEarly(sender, at: now, send)
+                unsafe probe(sender, packet.count, at: now, send)
+            }
         }
         // Behind the first packet, from which receivers know the source.
         if nextReport == nil { nextReport = now }
@@ -145,6 +160,34 @@ public struct RTPSendSession: ~Copyable {
             feedback.probes += 1
             record(number, packet.count, isOfPicture: true, at: now)
         }
+    }
+
+    /// Sends the packets of the picture before once more, where that is worth it and there is room.
+    private mutating func repeatEarly(
+        _ sender: RTPTrackSender, at now: MonotonicTime, _ send: (UnsafeRawBufferPointer) -> Sent
+    ) {
+        guard let former = early.pictureEnded(before: sender.nextNumber), feedback.isSentTwice, !hasGap else { return }
+        for step in 0..<former.count {
+            let lost = former.first &+ UInt16(step)
+            guard let count = sender.byteCount(ofRepeat: lost, at: now, roundTrip: Self.reportInterval), early.claim(count)
+            else { continue }
+            let extensions = extensions(of: sender, at: now)
+            let packet = unsafe sender.rebuild(lost, extensions, at: now)
+            guard let number = extensions.transportSequence else { return }
+            transportSequence &+= 1
+            guard unsafe send(packet) == .sent else { return }
+            feedback.repeatedEarly += 1
+            record(number, packet.count, isOfPicture: true, at: now)
+        }
+    }
+
+    /// The receiver has said what it lost.
+    private mutating func apply(fractionLost: Double) {
+        feedback.reports += 1
+        feedback.fractionLost = fractionLost
+        early.observe(lost: fractionLost, roundTrip: feedback.roundTrip)
+        feedback.isSentTwice =
+            mayRepeatEarly && early.isOn && bandwidth != nil && tracks.contains { $0.track.isVideo && $0.hasOwnRepeats }
     }
 
     private mutating func tellEstimate() {
@@ -207,8 +250,7 @@ public struct RTPSendSession: ~Copyable {
     private mutating func apply(_ block: RTCPPacket.ReportBlock, at now: MonotonicTime) {
         // What is lost of the sound says little of the rate.
         if tracks.first(where: { $0.source == block.source })?.track.isVideo == true || tracks.count == 1 {
-            feedback.reports += 1
-            feedback.fractionLost = Double(block.fractionLost) / 256
+            apply(fractionLost: Double(block.fractionLost) / 256)
             lastReceiverReport = now
             arrivals = ArrivalLosses()
         }
@@ -224,9 +266,7 @@ public struct RTPSendSession: ~Copyable {
     private mutating func apply(_ report: ArrivalSummary, at now: MonotonicTime) {
         if let last = lastReceiverReport, now - last < Self.receiverReportTimeout { return }
         arrivals.record(packets: report.packets, received: report.received, at: now)
-        guard let fraction = arrivals.claim(at: now) else { return }
-        feedback.reports += 1
-        feedback.fractionLost = fraction
+        if let fraction = arrivals.claim(at: now) { apply(fractionLost: fraction) }
     }
 
     private mutating func repeatPackets(
@@ -234,7 +274,9 @@ public struct RTPSendSession: ~Copyable {
     ) {
         let sender = tracks[index]
         feedback.requested += Int64(numbers.count)
-        let wait = max((feedback.roundTrip ?? .milliseconds(10)) / 2, .milliseconds(2))
+        // What was sent twice is asked for before the second one can have come.
+        let part = feedback.roundTrip ?? .milliseconds(10)
+        let wait = max(feedback.isSentTwice ? part * 5 / 4 : part / 2, .milliseconds(2))
         // No more than a receiver may ask for at once, so that nobody is flooded in another one's name.
         for number in numbers.prefix(RetransmissionRequests.most) {
             guard let count = sender.byteCount(ofRepeat: number, at: now, roundTrip: wait) else { continue }

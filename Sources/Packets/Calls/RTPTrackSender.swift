@@ -85,6 +85,9 @@ import Media
             ofRepeat: lost, at: now, roundTrip: roundTrip, since: max(oldestRepeated, now - Self.longestAge))
     }
 
+    /// The number of the next packet.
+    var nextNumber: UInt16 { sequence }
+
     /// Builds the newest packet once more. Only where ``hasOwnRepeats`` and a packet was sent.
     func rebuildNewest(_ extensions: RTPExtensions, at now: MonotonicTime) -> UnsafeRawBufferPointer {
         unsafe rebuild(sequence &- 1, extensions, at: now)

@@ -179,7 +179,10 @@ public final class RTPViewer: Sendable {
     /// See ``RTPViewers/Report/isServedByExtra``.
     public var isServedByExtra: Bool {
         get { extraServes.load(ordering: .relaxed) }
-        set { extraServes.store(newValue, ordering: .relaxed) }
+        set {
+            extraServes.store(newValue, ordering: .relaxed)
+            state.withLock { $0.session.mayRepeatEarly = newValue }
+        }
     }
 
     /// What they get now.

@@ -62,12 +62,13 @@ struct CallWatch {
 }
 
 extension CallRate.Sample {
-    /// An estimate of the whole link has the losses in it, and the sound.
+    /// An estimate of the whole link has the losses in it, the sound, and what is sent twice.
     init(_ report: RTPViewers.Report) {
         let feedback = report.feedback
         let estimate = feedback.estimate.map { max($0 / 2, $0 - min($0, UInt64(LayerChoice.sound))) }
+        let pictures = estimate.map { feedback.isSentTwice ? UInt64(Double($0) / RTPSendSession.costOfTwo) : $0 }
         self.init(
             id: report.id, reports: feedback.reports, fractionLost: estimate == nil ? feedback.fractionLost : nil,
-            bitRate: estimate ?? feedback.bitRate)
+            bitRate: pictures ?? feedback.bitRate)
     }
 }

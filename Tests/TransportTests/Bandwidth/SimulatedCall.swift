@@ -13,6 +13,15 @@ final class SimulatedCall {
         var waits: [Double] = []
     }
 
+    /// The next picture, and when the one behind it comes.
+    struct Pictures {
+        /// Nil: none is sent.
+        var bitRate: Double?
+        var perSecond = 30.0
+        /// It begins another layer.
+        var isKeyframe = false
+    }
+
     var link: SimulatedLink
     /// Bits a second of others on the link.
     var others: (Nanoseconds) -> Double = { _ in 0 }
@@ -25,13 +34,21 @@ final class SimulatedCall {
     var keyframeInterval = 0
     /// The receiver asks for lost packets, and for keyframes.
     var asksAgain = false
+    /// It also sends receiver reports of the pictures, each second.
+    var reportsLosses = false
     var feedbackInterval = Nanoseconds.milliseconds(50)
     /// The encoder knows the rate so much later, and then takes all that it may.
     var encoderDelay = Nanoseconds.zero
+    /// Gives the pictures where they are not as large as the estimate allows: asked once for each, of what the receiver has told.
+    var source: ((RTPSendSession.Feedback, MonotonicTime) -> Pictures)?
     /// More bits a second are of no use; nil: no probes.
     var useful: UInt64? {
         get { session.usefulBitRate }
         set { session.usefulBitRate = newValue }
+    }
+    var mayRepeatEarly: Bool {
+        get { session.mayRepeatEarly }
+        set { session.mayRepeatEarly = newValue }
     }
     static let keyframeMark: UInt8 = 0x65
     private(set) var seconds: [Second] = []
@@ -50,6 +67,8 @@ final class SimulatedCall {
     private(set) var picturesLeftOut = 0
     /// How long each datagram waited, milliseconds, and when it left.
     private(set) var delays: [(second: Double, wait: Double)] = []
+    private var lossReport = LossReport()
+    private let pictureSource: UInt32
     private var reports: [(arrival: MonotonicTime, bytes: [UInt8])] = []
     private let start = MonotonicTime(nanoseconds: 5_000_000_000)
     private var now: MonotonicTime
@@ -68,7 +87,8 @@ final class SimulatedCall {
         (video.source, sound.source) = (5, 6)
         map = video.extensions
         session = RTPSendSession([video, sound])
-        receiver = SimulatedReceiver(sources: session.sources(of: 0), map: map)
+        let sources = session.sources(of: 0)
+        (receiver, pictureSource) = (SimulatedReceiver(sources: sources, map: map), sources.own)
         now = start
         (nextPicture, nextSound, nextOther, nextReport) = (start, start, start, start)
     }
@@ -103,11 +123,14 @@ final class SimulatedCall {
             send(160, track: 1, index)
         }
         guard now >= nextPicture else { return }
-        nextPicture = nextPicture + .seconds(1 / picturesPerSecond)
+        let picture =
+            source?(session.feedback, now)
+            ?? Pictures(bitRate: min(max(encoderRate() - 70_000, least), most), perSecond: picturesPerSecond)
+        nextPicture = nextPicture + .seconds(1 / picture.perSecond)
         if session.claimGap() { awaitsKeyframe = true }
-        if session.claimKeyframe(at: now) { wantsKeyframe = true }
-        let rate = min(max(encoderRate() - 70_000, least), most)
-        var bytes = rate / 8 / picturesPerSecond * (0.7 + 0.6 * random.unit())
+        if session.claimKeyframe(at: now) || picture.isKeyframe { wantsKeyframe = true }
+        guard let rate = picture.bitRate else { return }
+        var bytes = rate / 8 / picture.perSecond * (0.7 + 0.6 * random.unit())
         if keyframeInterval > 0, pictures % keyframeInterval == 0 { bytes *= 6 }
         payload[0] = 0x41
         if wantsKeyframe {
@@ -157,6 +180,7 @@ final class SimulatedCall {
         let all = Array(packet)
         let number = RTPPacket(reading: all.span, map: map)!.extensions.transportSequence!
         let size = packet.count + Self.overhead
+        lossReport.count(all, of: pictureSource, hasCome: false)
         seconds[index].sent += Double(size * 8)
         offered.append(((now - start).seconds, size))
         guard let way = link.send(bytes: size, at: now) else { return nil }
@@ -169,6 +193,7 @@ final class SimulatedCall {
         while let first = inFlight.first, first.arrival <= now {
             arrivals.record(first.number, at: first.arrival)
             if asksAgain { receiver.receive(first.packet, at: now) }
+            lossReport.count(first.packet, of: pictureSource, hasCome: true)
             seconds[index].came += Double(first.bytes * 8)
             inFlight.removeFirst()
         }
@@ -178,6 +203,12 @@ final class SimulatedCall {
                 var writer = RTCPWriter()
                 writer.arrivals(arrivals.report, from: 1, media: 5)
                 reports.append((now + link.delay, writer.bytes))
+            }
+        }
+        if reportsLosses {
+            session.nextReport(at: now) { lossReport.read($0, track: $1, at: now + link.delay) }
+            if let report = lossReport.next(of: pictureSource, at: now) {
+                reports.append((now + link.delay, report))
             }
         }
         if asksAgain, let request = receiver.request(at: now) { reports.append((now + link.delay, request)) }
@@ -210,8 +241,17 @@ final class SimulatedCall {
         return .infinity
     }
 
+    /// How many pictures became whole between two seconds.
+    func shown(from: Double, to: Double) -> Int {
+        receiver.shown.count { $0 >= start + .seconds(from) && $0 < start + .seconds(to) }
+    }
+
     /// The longest time without a picture since a second, milliseconds.
     func longestPause(from second: Double) -> Double { receiver.longestPause(from: start + .seconds(second)) }
+
+    func pauses(over milliseconds: Double, from second: Double) -> Int {
+        receiver.pauses(over: milliseconds, from: start + .seconds(second))
+    }
 
     /// The share of the packets' bits that did not come.
     func lost(from: Int) -> Double {

@@ -96,10 +96,56 @@ struct SimulatedReceiver {
         return writer.bytes.isEmpty ? nil : writer.bytes
     }
 
+    /// How often there was no picture for longer than so many milliseconds.
+    func pauses(over milliseconds: Double, from: MonotonicTime) -> Int {
+        let times = shown.filter { $0 > from }
+        return zip(times, times.dropFirst()).count { ($1 - $0).milliseconds > milliseconds }
+    }
+
     /// The longest time between two pictures, milliseconds.
     func longestPause(from: MonotonicTime) -> Double {
         var (longest, last) = (0.0, from)
         for time in shown where time > from { (longest, last) = (max(longest, (time - last).milliseconds), time) }
         return longest
+    }
+}
+
+/// What a receiver reports of the pictures' packets (RFC 3550, 6.4.2), each second.
+struct LossReport {
+    private var sent = 0
+    private var came = 0
+    private var next: MonotonicTime?
+    /// The newest sender report, and when it comes.
+    private var heard: (middle: UInt32, time: MonotonicTime)?
+
+    /// A packet of the source leaves, or has come. Those on their way count as lost in one report, and as too many in the next.
+    mutating func count(_ packet: [UInt8], of source: UInt32, hasCome: Bool) {
+        guard packet.span.bigEndian(at: 8, 4) == UInt64(source) else { return }
+        if hasCome { came += 1 } else { sent += 1 }
+    }
+
+    mutating func read(_ bytes: UnsafeRawBufferPointer, track: Int, at time: MonotonicTime) {
+        guard track == 0 else { return }
+        let all = Array(bytes)
+        var reader = RTCPReader(all.span)
+        guard case .senderReport(let report, _) = reader.next() else { return }
+        heard = (UInt32(truncatingIfNeeded: report.wallClock >> 16), time)
+    }
+
+    /// The report that is due; nil for none.
+    mutating func next(of source: UInt32, at now: MonotonicTime) -> [UInt8]? {
+        let due = next ?? now + .seconds(1)
+        next = due
+        guard now >= due, let heard, now >= heard.time, sent > 0 else { return nil }
+        next = now + .seconds(1)
+        let lost = Double(max(0, sent - came)) / Double(sent)
+        (sent, came) = (0, 0)
+        var writer = RTCPWriter()
+        writer.receiverReport(
+            from: 1,
+            RTCPPacket.ReportBlock(
+                source: source, fractionLost: UInt8(lost * 255), lost: 0, highestSequence: 0, jitter: 0,
+                lastReport: heard.middle, delay: UInt32((now - heard.time).seconds * 65_536)))
+        return writer.bytes
     }
 }
