@@ -56,6 +56,12 @@ struct BandwidthEstimate: Sendable {
     /// Packets are remembered: a second at 17 Mb/s.
     static let mostPackets = 2048
 
+    /// From such a share on of what may be sent, what comes shows what the link carries, unless less was sent within ``usedTime``: the rate of
+    /// what came is a mean over it.
+    static let fullShare = 0.7
+    static let usedShare = 0.4
+    static let usedTime = Nanoseconds.milliseconds(500)
+
     private enum State: UInt8 { case unused, sent, lost, came }
 
     private struct Packet: BitwiseCopyable {
@@ -73,6 +79,8 @@ struct BandwidthEstimate: Sendable {
     private var lastOfTrain: MonotonicTime?
     private var firstPicture: MonotonicTime?
     private var sentRate = RateWindow()
+    /// Since when not much less is sent than may be; nil while it is.
+    private var usedSince: MonotonicTime?
     /// The newest packet that was told of, and since when nothing was heard of those behind it.
     private var newest: UInt16?
     private var unheardSince: MonotonicTime?
@@ -132,6 +140,7 @@ struct BandwidthEstimate: Sendable {
             sent: now.nanoseconds, train: train, number: number, bytes: UInt16(clamping: bytes), state: .sent,
             isInTrain: isOfPicture)
         sentRate.record(bytes: bytes, at: now.nanoseconds)
+        usedSince = sends(Self.usedShare) ? usedSince ?? now : nil
         guard let since = unheardSince else {
             unheardSince = now
             return
@@ -239,7 +248,7 @@ struct BandwidthEstimate: Sendable {
         if isOverused || longQueues > 1 {
             // What left before the last fall has not come yet.
             guard fell.map({ now - $0 >= response + queue }) ?? true else { return }
-            let found = seenCapacity(at: present)
+            let found = seenCapacity(at: present, now)
             (carried, resumed) = (found, found * Self.decrease)
             let drained = found * (Self.decrease - queue.seconds / Self.drainTime)
             lower(to: min(present * Self.leastDecrease, max(drained, found * Self.leastOfCapacity)), at: now)
@@ -271,10 +280,13 @@ struct BandwidthEstimate: Sendable {
         fell = now
     }
 
-    /// What the link carries at the moment. Where we send less than we might, what comes says nothing of it. One train alone counts only
+    /// Whether at least such a share of what may be sent is.
+    private func sends(_ share: Double) -> Bool { (sentRate.bitRate ?? 0) > share * (rate ?? .infinity) }
+
+    /// What the link carries at the moment. Where we send less than we might, or have until now, what comes says nothing of it. One train alone counts only
     /// while a long queue says that the link has changed: on a busy machine a single one may come late.
-    private func seenCapacity(at rate: Double) -> Double {
-        let isFull = (sentRate.bitRate ?? 0) > 0.7 * rate
+    private func seenCapacity(at rate: Double, _ now: MonotonicTime) -> Double {
+        let isFull = sends(Self.fullShare) && usedSince.map { now - $0 >= Self.usedTime } ?? false
         let newest = queue > Self.longestQueue ? trains.newest : nil
         let spaced = min(trains.bitRate ?? .infinity, newest ?? .infinity)
         let all = isFull || spaced.isInfinite ? came.bitRate ?? rate : .infinity
@@ -285,8 +297,7 @@ struct BandwidthEstimate: Sendable {
         guard let rate else { return }
         mayRise = advice == .rise
         guard case .fall(let share) = advice else { return }
-        let isFull = (sentRate.bitRate ?? 0) > 0.7 * rate
-        let left = isFull ? came.bitRate.map { $0 * Self.leastDecrease } ?? rate : rate
+        let left = sends(Self.fullShare) ? came.bitRate.map { $0 * Self.leastDecrease } ?? rate : rate
         carried = left
         if queued.map({ now - $0 > Self.queueMemory }) ?? true { lossFell = now }
         lower(to: min(rate * (1 - share / 2), left), at: now)

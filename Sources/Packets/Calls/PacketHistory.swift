@@ -50,6 +50,21 @@ import Media
         return slot.byteCount
     }
 
+    /// Of the newest packets the largest that has no more than so many bytes, or else the smallest; nil where there are none.
+    func number(ofAtMost bytes: Int, before next: UInt16) -> UInt16? {
+        var best: (number: UInt16, bytes: Int)?
+        for age in 1...UInt16(min(slots.count, 64)) {
+            let slot = slots[index(of: next &- age)]
+            guard slot.sequence == next &- age, slot.byteCount > 0 else { continue }
+            let former = best?.bytes ?? .max
+            guard former > bytes ? slot.byteCount < former : former < slot.byteCount && slot.byteCount <= bytes else {
+                continue
+            }
+            best = (slot.sequence, slot.byteCount)
+        }
+        return best?.number
+    }
+
     /// A packet that ``byteCount(ofRepeat:at:roundTrip:since:)`` knows. It counts as sent again.
     mutating func claim(_ sequence: UInt16, at now: MonotonicTime) -> (packet: UnsafeMutableRawBufferPointer, payload: Int) {
         let index = index(of: sequence)

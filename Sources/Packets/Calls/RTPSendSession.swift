@@ -18,6 +18,8 @@ public struct RTPSendSession: ~Copyable {
         public var estimate: UInt64?
         /// How many its link carries: more than ``estimate`` for the moment in which a queue leaves.
         public var capacity: UInt64?
+        /// Packets can show what its link carries while it gets no pictures (``RTPSendSession/probeAlone(at:_:)``).
+        public var canBeProbed = false
         /// Packets that it asked for once more, and those that were sent.
         public var requested: Int64 = 0
         public var repeated: Int64 = 0
@@ -26,8 +28,6 @@ public struct RTPSendSession: ~Copyable {
         public var refused: Int64 = 0
         /// Packets that left only to show what the link carries (``ProbePlan``).
         public var probes: Int64 = 0
-        /// Packets that left once more before they were asked for (``EarlyRepeats``).
-        public var repeatedEarly: Int64 = 0
         /// Pictures are sent twice as far as there is room: an encode that follows the link is to leave some.
         public var isSentTwice = false
         /// How often pictures were lost that its link had no room for once more, so that it got a keyframe instead.
@@ -162,6 +162,32 @@ public struct RTPSendSession: ~Copyable {
         }
     }
 
+    /// Shows what the link carries while the receiver gets no pictures: packets of the newest ones leave again, some in a row. The receiver
+    /// has had them, and drops them. libwebrtc does so, too, before it sends more. Called some ten times a second meanwhile.
+    /// - Parameter send: gets the packets.
+    public mutating func probeAlone(
+        at now: MonotonicTime, _ send: (_ packet: UnsafeRawBufferPointer, _ track: Int) -> Sent
+    ) {
+        guard let usefulBitRate, feedback.canBeProbed, feedback.estimate ?? 0 < usefulBitRate,
+            let index = tracks.firstIndex(where: \.isRepeatedApart),
+            let bytes = plan.claimAlone(rate: feedback.estimate.map { Double($0) }, at: now)
+        else { return }
+        let sender = tracks[index]
+        let size = min(max(bytes / ProbePlan.packets, ProbePlan.sizes.lowerBound), ProbePlan.sizes.upperBound)
+        guard let number = sender.packet(ofAtMost: size) else { return }
+        var left = bytes
+        for count in 0..<ProbePlan.mostAlone where count < ProbePlan.packets || left > 0 {
+            let extensions = extensions(of: sender, at: now)
+            guard let own = extensions.transportSequence else { return }
+            let packet = unsafe sender.rebuild(number, extensions, at: now)
+            transportSequence &+= 1
+            guard unsafe send(packet, index) == .sent else { return }
+            left -= packet.count
+            feedback.probes += 1
+            record(own, packet.count, isOfPicture: true, at: now)
+        }
+    }
+
     /// Sends the packets of the picture before once more, where that is worth it and there is room.
     private mutating func repeatEarly(
         _ sender: RTPTrackSender, at now: MonotonicTime, _ send: (UnsafeRawBufferPointer) -> Sent
@@ -176,7 +202,6 @@ public struct RTPSendSession: ~Copyable {
             guard let number = extensions.transportSequence else { return }
             transportSequence &+= 1
             guard unsafe send(packet) == .sent else { return }
-            feedback.repeatedEarly += 1
             record(number, packet.count, isOfPicture: true, at: now)
         }
     }
@@ -193,6 +218,7 @@ public struct RTPSendSession: ~Copyable {
     private mutating func tellEstimate() {
         feedback.estimate = bandwidth?.bitRate.map { UInt64($0) }
         feedback.capacity = bandwidth?.capacity.map { UInt64($0) }
+        feedback.canBeProbed = usefulBitRate != nil && bandwidth != nil && tracks.contains(where: \.isRepeatedApart)
     }
 
     /// - Returns: what the next packet of a track says. Its transport-wide number is used up when the packet has been built: one

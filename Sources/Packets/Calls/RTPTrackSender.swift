@@ -17,6 +17,8 @@ import Media
     private(set) var hasBegun = false
     /// Whether packets that are sent again are packets of their own, and not the same bytes.
     var hasOwnRepeats: Bool { track.formats[0].retransmission != nil }
+    /// Whether packets of pictures were sent, and can leave again so.
+    var isRepeatedApart: Bool { track.isVideo && hasBegun && hasOwnRepeats }
     private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: PacketHistory.room + 2, alignment: 16)
 
     /// The most bytes of a payload.
@@ -92,6 +94,9 @@ import Media
     func rebuildNewest(_ extensions: RTPExtensions, at now: MonotonicTime) -> UnsafeRawBufferPointer {
         unsafe rebuild(sequence &- 1, extensions, at: now)
     }
+
+    /// One of the newest packets, to leave again as a probe: with no more than so many bytes if there is one.
+    func packet(ofAtMost bytes: Int) -> UInt16? { history.number(ofAtMost: bytes, before: sequence) }
 
     /// Nothing that was sent before a time is of use to the receiver any more.
     func forget(before time: MonotonicTime) { oldestRepeated = time }

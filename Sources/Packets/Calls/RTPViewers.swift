@@ -243,6 +243,18 @@ public final class RTPViewer: Sendable {
         state.withLock { $0.session.usefulBitRate = bitRate.map { UInt64(clamping: $0) } }
     }
 
+    /// See ``RTPSendSession/probeAlone(at:_:)``.
+    public func probeAlone(at now: MonotonicTime) {
+        state.withLock { state in
+            var packets: Int64 = 0
+            unsafe state.session.probeAlone(at: now) { packet, track in
+                packets += 1
+                return unsafe wire.send(packet, isControl: false, track: track)
+            }
+            state.figures.packetsRetransmitted += packets
+        }
+    }
+
     /// See ``RTPSendSession/claimGap()``.
     public func claimGap() -> Bool {
         guard wantsKeyframe.load(ordering: .acquiring) else { return false }

@@ -74,7 +74,8 @@ extension FanOut {
         _ index: Int, _ viewer: RTPViewer, _ needs: LayerChoice.Needs, at now: MonotonicTime,
         report: (LegEvent, _ number: Int?) -> Void
     ) -> Bool {
-        let capacity = viewer.feedback.capacity.map { Double($0) }
+        let feedback = viewer.feedback
+        let capacity = feedback.capacity.map { Double($0) }
         let former = receivers[index].layers.wanted
         let request = viewer.request
         var layer = request ?? .enhanced
@@ -86,8 +87,9 @@ extension FanOut {
                 other != index && receivers[other].takesPictures
                     && (!receivers[other].takesMedia || receivers[other].layers.wanted == .enhanced)
             }
-            receivers[index].choice.observe(capacity, needs, isAlone: isAlone, at: now)
+            receivers[index].choice.observe(capacity, needs, isAlone: isAlone, isProbed: feedback.canBeProbed, at: now)
             layer = receivers[index].choice.layer
+            if layer == .sound { viewer.probeAlone(at: now) }
         } else if layer == .sent, needs.sent == nil {
             layer = .enhanced
         } else if layer == .small, needs.small == nil {
@@ -107,7 +109,7 @@ extension FanOut {
         }
         if layer != former {
             report(
-                .viewerLayer(peer: viewer.peer, layer, bitRate: viewer.feedback.capacity),
+                .viewerLayer(peer: viewer.peer, layer, bitRate: feedback.capacity),
                 sinks.count > 1 ? receivers[index].output + 1 : nil)
         }
         viewer.isServedByEncoder = layer == .enhanced

@@ -5,10 +5,10 @@ import Media
 /// The enhanced stream is worth its bits where it has more of them than the publisher's own pictures. With as many it is worse than
 /// what the viewer's scaler makes of those (−12.5 VMAF NEG on a busy clip), with 1.3 to 2 times as many it is better (+3 to +9).
 ///
-/// Who cannot carry the publisher's pictures either gets the smaller encode, where there is one, or sound alone, and is tried again:
-/// without pictures nothing shows what a link
-/// carries. A viewer for whom alone the encode works gets it with fewer bits instead, down to the operator's floor; while a queue on
-/// their way empties, the link seems to carry less than that for a moment.
+/// Who cannot carry the publisher's pictures either gets the smaller encode, where there is one, or sound alone. Where packets of older
+/// pictures cannot show what the link carries meanwhile, pictures are tried: ones that are too large fill its queue. A viewer for whom alone
+/// the encode works gets it with fewer bits instead, down to the operator's floor; while a queue on their way empties, the link seems to
+/// carry less than that for a moment.
 ///
 /// A pure value; it reads no clock.
 struct LayerChoice {
@@ -103,7 +103,10 @@ struct LayerChoice {
     ///   - capacity: bits a second; nil where nobody knows, which changes nothing.
     ///   - needs: where viewers cannot get the publisher's pictures, all share the encode.
     ///   - isAlone: the encode works for no other viewer.
-    mutating func observe(_ capacity: Double?, _ needs: Needs, isAlone: Bool, at now: MonotonicTime) {
+    ///   - isProbed: what the link carries is known also without pictures.
+    mutating func observe(
+        _ capacity: Double?, _ needs: Needs, isAlone: Bool, isProbed: Bool = false, at now: MonotonicTime
+    ) {
         guard needs.sent != nil || needs.small != nil else {
             // There is nothing to choose between.
             (step, roomSince) = (.enhanced, nil)
@@ -116,7 +119,7 @@ struct LayerChoice {
         let most = bridgingDip(Self.highest(for: capacity, needs, isAlone), needs, isAlone, at: now)
         guard most >= step else { return fall(to: most, at: now) }
         var next = Self.highest(for: capacity / Self.room, needs, isAlone)
-        if step == .sound { next = max(next, Self.trial(needs, isAlone)) }
+        if step == .sound, !isProbed { next = max(next, Self.trial(needs, isAlone)) }
         guard next > step else {
             roomSince = nil
             return
@@ -124,7 +127,7 @@ struct LayerChoice {
         let since = roomSince ?? now
         roomSince = since
         guard now - since >= wait else { return }
-        if step == .sound { trial = (now + Self.trialTime, capacity) }
+        if step == .sound, !isProbed { trial = (now + Self.trialTime, capacity) }
         (step, roomSince, changed) = (next, nil, (now, true))
     }
 

@@ -15,8 +15,11 @@ struct LayerByLinkTests {
         private var pace = ExtraPace()
         private var next = MonotonicTime(nanoseconds: 0)
         private var start: MonotonicTime?
-        /// Tells the session whether the smaller encode leaves room.
-        var mayBeSentTwice: (Bool) -> Void = { _ in }
+        /// Tells the session which layer there is.
+        var follow: (ViewerLayer) -> Void = { _ in }
+        /// The enhanced pictures follow this link, as they do for a viewer whose link is the poorest of those that get them, up to so many
+        /// bits a second; nil: they have a rate of their own.
+        var ceiling: Int?
         private(set) var changes: [(second: Double, layer: ViewerLayer)] = []
         /// When pictures of the smaller encode were there, seconds.
         private(set) var smallPictures: [Double] = []
@@ -33,18 +36,22 @@ struct LayerByLinkTests {
             let before = choice.layer
             if now >= next {
                 next = now + SlowReceivers.interval
-                choice.observe(feedback.capacity.map { Double($0) }, needs, isAlone: false, at: now)
+                choice.observe(
+                    feedback.capacity.map { Double($0) }, needs, isAlone: false, isProbed: feedback.canBeProbed, at: now)
             }
             let hasChanged = choice.layer != before
-            mayBeSentTwice(choice.layer == .small)
+            follow(choice.layer)
             if hasChanged { changes.append(((now - begin).seconds, choice.layer)) }
+            let sample = CallRate.Sample(RTPViewers.Report(id: 1, feedback: feedback))
             switch choice.layer {
-            case .enhanced: return .init(bitRate: 2_400_000, isKeyframe: hasChanged)
-            case .sent: return .init(bitRate: 1_000_000, isKeyframe: hasChanged)
+            case .enhanced:
+                let rate = ceiling.map { min($0, Int(clamping: sample.bitRate ?? .max)) } ?? 2_400_000
+                return .init(bitRate: Double(rate), isKeyframe: hasChanged)
+            case .sent:
+                return .init(bitRate: Double(needs.sent! - LayerChoice.sound) / LayerChoice.peaks, isKeyframe: hasChanged)
             case .sound: return .init()
             case .small: break
             }
-            let sample = CallRate.Sample(RTPViewers.Report(id: 1, feedback: feedback))
             let bits = min(max(Int(sample.bitRate ?? .max), rates.lowerBound), rates.upperBound)
             // One that is left out for want of bits is none of the layer's.
             guard pace.takes(small.box!, rate: 30, bits: bits) || hasChanged else { return .init() }
@@ -56,9 +63,9 @@ struct LayerByLinkTests {
     private static func call(_ link: SimulatedLink, _ viewer: Viewer) -> SimulatedCall {
         let call = SimulatedCall(link)
         (call.asksAgain, call.reportsLosses) = (true, true)
-        viewer.mayBeSentTwice = { [unowned call] in call.mayRepeatEarly = $0 }
+        viewer.follow = { [unowned call] in (call.mayRepeatEarly, call.probesAlone) = ($0 == .small, $0 == .sound) }
         call.source = { viewer.picture($0, at: $1) }
-        call.useful = UInt64(viewer.needs.useful(hasFloor: false, ceiling: 4_000_000)!)
+        call.useful = UInt64(viewer.needs.useful(hasFloor: viewer.ceiling != nil, ceiling: 4_000_000)!)
         return call
     }
 
@@ -73,8 +80,29 @@ struct LayerByLinkTests {
         #expect(viewer.choice.layer == .small && viewer.changes.allSatisfy { $0.second < 3 }, "\(known)")
         let all = viewer.smallPictures.count { $0 >= 3 && $0 < 39 }
         #expect(call.shown(from: 3.2, to: 39.2) * 100 >= all * 95, "\(all)\n\(known)")
-        #expect(call.pauses(over: 200, from: 3) < 2, "\(call.longestPause(from: 3))\n\(known)")
+        #expect(call.pauses(over: 200, from: 3) < 3, "\(call.longestPause(from: 3))\n\(known)")
         call.run(seconds: 40)
         #expect(viewer.choice.layer == .enhanced, "\(viewer.changes)\n\(call.table)")
+    }
+
+    /// 3 → 0.5 → 3 Mb/s beside a viewer whose link is good, without a smaller encode: pictures that the link does not carry do not fill its
+    /// queue, and it shows without them when there is room again.
+    @Test(arguments: 1...8 as ClosedRange<UInt64>) func aStaircaseBesideAnotherViewer(seed: UInt64) {
+        var link = SimulatedLink { $0.seconds >= 15 && $0.seconds < 30 ? 500_000 : 3_000_000 }
+        (link.random, link.jitter) = (SplitMix64(seed: seed), .milliseconds(2))
+        let viewer = Viewer()
+        viewer.needs = LayerChoice.Needs(input: 1_500_000, encoded: 2_500_000, floor: 300_000, ceiling: 4_000_000)
+        viewer.ceiling = 4_000_000
+        let call = Self.call(link, viewer)
+        (call.random, call.encoderDelay) = (SplitMix64(seed: seed &+ 100), .milliseconds(100))
+        call.run(seconds: 45)
+        let known = "\(viewer.changes)\n\(call.table)"
+        // Down at once; no pictures while it is poor; back soon, and for good.
+        #expect(call.fell(below: 500_000, after: 15) < 1.5, "\(known)")
+        #expect(viewer.changes.allSatisfy { $0.second < 16.5 || $0.second > 30 }, "\(known)")
+        #expect(viewer.choice.layer == .enhanced && viewer.changes.last!.second < 37.5, "\(known)")
+        #expect(call.delay(0.95, from: 1) < 150, "\(call.delay(0.95, from: 1)) ms\n\(known)")
+        // The layers that it can have are the enhanced pictures, and sound.
+        #expect(call.use(from: 3, to: 15) > 0.8 && call.use(from: 39) > 0.8, "\(known)")
     }
 }

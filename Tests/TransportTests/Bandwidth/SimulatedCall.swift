@@ -1,5 +1,6 @@
 import Media
 @testable import Packets
+@testable import Relay
 
 /// A session that sends pictures and sound over a link to a receiver who tells when they come, in virtual time. The pictures are as
 /// large as the estimate allows. All datagrams are read and written as on a network.
@@ -46,6 +47,9 @@ final class SimulatedCall {
         get { session.usefulBitRate }
         set { session.usefulBitRate = newValue }
     }
+    /// The receiver gets no pictures, so that what its link carries is shown otherwise.
+    var probesAlone = false
+    private var nextProbe: MonotonicTime
     var mayRepeatEarly: Bool {
         get { session.mayRepeatEarly }
         set { session.mayRepeatEarly = newValue }
@@ -90,7 +94,7 @@ final class SimulatedCall {
         let sources = session.sources(of: 0)
         (receiver, pictureSource) = (SimulatedReceiver(sources: sources, map: map), sources.own)
         now = start
-        (nextPicture, nextSound, nextOther, nextReport) = (start, start, start, start)
+        (nextPicture, nextSound, nextOther, nextReport, nextProbe) = (start, start, start, start, start)
     }
 
     var estimate: Double? { session.feedback.estimate.map { Double($0) } }
@@ -121,6 +125,10 @@ final class SimulatedCall {
         if now >= nextSound {
             nextSound = nextSound + .milliseconds(20)
             send(160, track: 1, index)
+        }
+        if now >= nextProbe {
+            nextProbe = nextProbe + SlowReceivers.interval
+            if probesAlone { session.probeAlone(at: now) { packet, _ in carryProbe(packet, index) } }
         }
         guard now >= nextPicture else { return }
         let picture =
@@ -172,6 +180,11 @@ final class SimulatedCall {
             }
         }
         return wait
+    }
+
+    private func carryProbe(_ packet: UnsafeRawBufferPointer, _ index: Int) -> Sent {
+        _ = carry(packet, index)
+        return .sent
     }
 
     /// Puts a packet on the link.
