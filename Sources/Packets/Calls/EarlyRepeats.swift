@@ -12,8 +12,8 @@ struct EarlyRepeats: Sendable {
     static let beginLoss = 0.005
     static let endLoss = 0.002
     /// The same of the round trip. With a shorter one, packets that are asked for come before anybody notices.
-    static let beginRoundTrip = Nanoseconds.milliseconds(100)
-    static let endRoundTrip = Nanoseconds.milliseconds(70)
+    static let beginRoundTrip = Nanoseconds.milliseconds(60)
+    static let endRoundTrip = Nanoseconds.milliseconds(45)
     /// Large pictures that nobody makes for a poor link are not sent twice.
     static let mostPackets = 8
     /// Copies may be ahead of what the link has room for, in seconds.

@@ -300,9 +300,9 @@ public struct RTPSendSession: ~Copyable {
     ) {
         let sender = tracks[index]
         feedback.requested += Int64(numbers.count)
-        // What was sent twice is asked for before the second one can have come.
-        let part = feedback.roundTrip ?? .milliseconds(10)
-        let wait = max(feedback.isSentTwice ? part * 5 / 4 : part / 2, .milliseconds(2))
+        // Also what was sent twice is sent again at once: a request mostly leaves before the second one can have come, but where that is lost,
+        // too, every further round trip is seen.
+        let wait = max((feedback.roundTrip ?? .milliseconds(10)) / 2, .milliseconds(2))
         // No more than a receiver may ask for at once, so that nobody is flooded in another one's name.
         for number in numbers.prefix(RetransmissionRequests.most) {
             guard let count = sender.byteCount(ofRepeat: number, at: now, roundTrip: wait) else { continue }

@@ -85,6 +85,22 @@ struct LayerByLinkTests {
         #expect(viewer.choice.layer == .enhanced, "\(viewer.changes)\n\(call.table)")
     }
 
+    /// The same for 40 ms, too, eight times: both copies of a picture are lost together four times in ten thousand, and nothing else holds
+    /// pictures up for longer than 200 ms.
+    @Test(arguments: [40.0, 80]) func aPoorLinkSeldomStandsStill(delay: Double) {
+        var pauses = 0
+        for seed in 1...8 as ClosedRange<UInt64> {
+            var link = SimulatedLink { _ in 300_000 }
+            (link.delay, link.loss, link.random) = (.milliseconds(delay), 0.02, SplitMix64(seed: seed))
+            let viewer = Viewer()
+            let call = Self.call(link, viewer)
+            call.random = SplitMix64(seed: seed &+ 500)
+            call.run(seconds: 40)
+            pauses += call.pauses(over: 200, from: 3)
+        }
+        #expect(pauses < 6, "\(pauses) in 296 s")
+    }
+
     /// 3 → 0.5 → 3 Mb/s beside a viewer whose link is good, without a smaller encode: pictures that the link does not carry do not fill its
     /// queue, and it shows without them when there is room again.
     @Test(arguments: 1...8 as ClosedRange<UInt64>) func aStaircaseBesideAnotherViewer(seed: UInt64) {
