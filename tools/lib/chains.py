@@ -147,12 +147,18 @@ class Burnish(WebRTCHTTP):
 
     def figures(self, begin, end):
         """`changed_tiles` is the share that networks computed of the tiles that had changed, in originals that were sent. A tile that
-        two networks computed counts once for each, so a mean over 1 is possible."""
+        two networks computed counts once for each, so a mean over 1 is possible. `sent` of a further viewer is how many frames left the
+        relay between the first packet that came to them and the last."""
         with urllib.request.urlopen(self.stream + "/records", timeout=10) as answer:
             records = list(csv.DictReader(io.TextIOWrapper(answer)))
         # Records have times of the monotonic clock.
         ahead = time.time() - time.monotonic()
         wanted = computed = frames = synthesised = 0
+        sent = [int(record["sent_ns"]) / 1e9 for record in records if record["fate"] == "emitted" and record["sent_ns"]]
+        for each in (self.watched or {}).get("video", []):
+            if each["pictures"]:
+                # A frame's packets may come a little before its record says that it was sent.
+                each["sent"] = sum(each["first"] - 0.01 <= at <= each["last"] + 0.01 for at in sent)
         for record in records:
             if record["fate"] != "emitted" or not begin <= int(record["sent_ns"] or 0) / 1e9 + ahead < end:
                 continue

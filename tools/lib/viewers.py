@@ -8,13 +8,14 @@ by their header. Nothing is decoded or asked for again, and there are no receive
 the choice of the bit rate. The process has the lowest priority, as if it ran on another machine.
 
 When each viewer has got a packet of video, a line of JSON says so. The end (SIGTERM, or --seconds) has a second line: what each
-got. It ends with 1 when one got nothing, or nothing in the last second.
+got, and which of its packets and pictures did not come. It ends with 1 when one got nothing, or nothing in the last second.
 """
 import argparse
 import asyncio
 import json
 import os
 import signal
+import struct
 import sys
 import time
 import urllib.error
@@ -36,6 +37,36 @@ def ask(method, url, token=None, body=None):
         raise RuntimeError(f"{url}: {error.code} {error.read().decode(errors='replace')[:300]}") from None
 
 
+class Pictures:
+    """What came of one stream of RTP, by its headers. Packets that are sent again have a source of their own, and do not count."""
+
+    def __init__(self):
+        self.source, self.numbers, self.stamps = None, set(), set()
+        self.newest = self.newest_stamp = 0
+        self.first = self.last = None
+
+    def take(self, data):
+        number, stamp, source = struct.unpack_from("!xxHLL", data)
+        if self.source is None:
+            self.source, self.newest, self.newest_stamp = source, number, stamp
+        if source != self.source:
+            return
+        unwrapped = self.newest + ((number - self.newest + 0x8000) % 0x10000 - 0x8000)
+        shown = self.newest_stamp + ((stamp - self.newest_stamp + 0x8000_0000) % 0x1_0000_0000 - 0x8000_0000)
+        self.newest, self.newest_stamp = max(self.newest, unwrapped), max(self.newest_stamp, shown)
+        self.last = time.monotonic()
+        self.first = self.first or self.last
+        self.numbers.add(unwrapped)
+        self.stamps.add(shown)
+
+    def figures(self):
+        """`first` and `last`: when the first packet came and the last, seconds of the monotonic clock."""
+        times = sorted(self.stamps)
+        return {"pictures": len(times), "first": self.first, "last": self.last,
+                "packets_lost": max(self.numbers) - min(self.numbers) + 1 - len(self.numbers) if self.numbers else 0,
+                "longest_step_ms": round(max((b - a for a, b in zip(times, times[1:])), default=0) / 90, 1)}
+
+
 class Viewer:
     """One peer connection. `packets` and `bytes` are those of RTP, after SRTP."""
 
@@ -44,6 +75,7 @@ class Viewer:
     def __init__(self, url, token=None):
         self.url, self.token, self.resource = url, token, None
         self.packets = self.bytes = 0
+        self.pictures = Pictures()
         self.first = self.last = None
         self.has_begun = asyncio.Event()
 
@@ -68,6 +100,7 @@ class Viewer:
     def take(self, data):
         self.packets += 1
         self.bytes += len(data)
+        self.pictures.take(data)
         self.last = time.monotonic()
         if self.first is None:
             self.first = self.last
@@ -115,7 +148,7 @@ async def watch(options):
         idle = [viewer for viewer in viewers if end - viewer.last > 1]
         print(json.dumps({
             "seconds": round(end - begin, 2), "packets": [v.packets - old for v, old in zip(viewers, before)],
-            "bytes": [v.bytes for v in viewers], "silent": len(idle),
+            "bytes": [v.bytes for v in viewers], "silent": len(idle), "video": [v.pictures.figures() for v in viewers],
             "cores": round((time.process_time() - processor) / (end - begin), 3)}), flush=True)
         return 1 if idle else 0
     except (RuntimeError, OSError, asyncio.TimeoutError) as error:
