@@ -27,12 +27,14 @@ void burnish_kernels_init(burnish_kernels *table, uint32_t features) {
     if (features & BURNISH_CPU_AVX512) {
         burnish_scale_init_avx512(&table->scale);
         burnish_network_init_avx512(&table->network);
+        burnish_fusion_init_avx512(&table->fusion);
     }
 #elif defined(__aarch64__)
     if (features & BURNISH_CPU_NEON) {
         burnish_scale_init_neon(&table->scale);
         burnish_network_init_neon(&table->network);
         burnish_sharpen_init_neon(&table->sharpen);
+        burnish_fusion_init_neon(&table->fusion);
     }
 #endif
     table->tiled_network = table->network;

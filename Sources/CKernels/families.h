@@ -33,6 +33,9 @@ void burnish_noise_init_avx2(burnish_noise_kernels *);
 
 void burnish_fusion_init_scalar(burnish_fusion_kernels *);
 void burnish_fusion_init_avx2(burnish_fusion_kernels *);
+/// Call it after `burnish_fusion_init_avx2`, of which it leaves some.
+void burnish_fusion_init_avx512(burnish_fusion_kernels *);
+void burnish_fusion_init_neon(burnish_fusion_kernels *);
 
 void burnish_overlay_init_scalar(burnish_overlay_kernels *);
 void burnish_overlay_init_avx2(burnish_overlay_kernels *);

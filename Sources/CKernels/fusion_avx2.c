@@ -119,6 +119,16 @@ static inline __attribute__((always_inline)) void add_pair(__m256i *sums, const 
     }
 }
 
+/// Adds the products of `count` numbers that follow each other, a multiple of 4, of each pixel.
+static inline __attribute__((always_inline)) void add_row_of_taps(__m256i *sums, const int16_t *in, int count,
+                                                                  ptrdiff_t step, const int16_t *weights,
+                                                                  const int pixels, const int vectors) {
+    for (const int16_t *end = in + count; in < end; in += 4, weights += 32 * vectors) {
+        add_pair(sums, in, step, weights, pixels, vectors);
+        add_pair(sums, in + 2, step, weights + 16 * vectors, pixels, vectors);
+    }
+}
+
 /// `vectors` times 8 outputs of `pixels` pixels, whose sums stay in registers.
 static inline __attribute__((always_inline)) void block(int16_t *out, const int16_t *const *rows, const int16_t *added,
                                                         int positive, int x, const burnish_fusion_layer *layer,
@@ -126,16 +136,11 @@ static inline __attribute__((always_inline)) void block(int16_t *out, const int1
                                                         const int vectors) {
     __m256i sums[12];
     const ptrdiff_t step = (ptrdiff_t)layer->step * layer->inputs;
+    const int across = layer->kernel * layer->inputs;
     for (int v = 0; v < vectors; v++)
         for (int p = 0; p < pixels; p++) sums[p * vectors + v] = load(bias + 8 * v);
-    for (int row = 0; row < layer->kernel; row++) {
-        const int16_t *in = rows[row] + x * step, *end = in + layer->kernel * layer->inputs;
-        // Inputs are multiples of 4.
-        for (; in < end; in += 4, weights += 32 * vectors) {
-            add_pair(sums, in, step, weights, pixels, vectors);
-            add_pair(sums, in + 2, step, weights + 16 * vectors, pixels, vectors);
-        }
-    }
+    for (int row = 0; row < layer->kernel; row++, weights += (ptrdiff_t)8 * across * vectors)
+        add_row_of_taps(sums, rows[row] + x * step, across, step, weights, pixels, vectors);
     const __m128i shift = _mm_cvtsi32_si128(layer->shift);
     for (int p = 0; p < pixels; p++) {
         const ptrdiff_t at = (ptrdiff_t)layer->outputs * (x + p);
@@ -171,6 +176,144 @@ static void layer(int16_t *out, const int16_t *const *rows, const int16_t *added
         }
         weights += (ptrdiff_t)16 * pairs * vectors;
         c += 8 * vectors;
+    }
+}
+
+/// Minimal filtering, F(2x2, 3x3) of [Lavin and Gray 2016]: four pixels of a tile from 16 products instead of 36. Its weights
+/// are four times as large, so that they are whole numbers, and sums of them are exact.
+enum { TILES = BURNISH_FUSION_TILES, PLACES = BURNISH_FUSION_PLACES };
+
+/// Inputs of 16 channels at the 4x4 places of each tile. Returns their greatest magnitude in each lane.
+/// - place: numbers from one place to the next; `tile`: from one tile to the next.
+static inline __m256i place_inputs(int16_t *out, ptrdiff_t place, ptrdiff_t tile, const int16_t *const *rows,
+                                   ptrdiff_t at, int inputs, int tiles) {
+    __m256i most = _mm256_setzero_si256(), columns[4][4];
+    for (int x = -2; x < 2 * tiles; x += 2, at += 2 * inputs) {
+        for (int i = 0; i < 2; i++) {
+            __m256i v[4];
+            for (int row = 0; row < 4; row++) {
+                v[row] = load(rows[row] + at + i * inputs);
+                most = _mm256_max_epu16(most, _mm256_abs_epi16(v[row]));
+            }
+            columns[2 + i][0] = _mm256_sub_epi16(v[0], v[2]);
+            columns[2 + i][1] = _mm256_add_epi16(v[1], v[2]);
+            columns[2 + i][2] = _mm256_sub_epi16(v[2], v[1]);
+            columns[2 + i][3] = _mm256_sub_epi16(v[1], v[3]);
+        }
+        if (x >= 0) {
+            for (int row = 0; row < 4; row++) {
+                int16_t *to = out + 4 * row * place;
+                store(to, _mm256_sub_epi16(columns[0][row], columns[2][row]));
+                store(to + place, _mm256_add_epi16(columns[1][row], columns[2][row]));
+                store(to + 2 * place, _mm256_sub_epi16(columns[2][row], columns[1][row]));
+                store(to + 3 * place, _mm256_sub_epi16(columns[1][row], columns[3][row]));
+            }
+            out += tile;
+        }
+        memcpy(columns[0], columns[2], sizeof columns[0]);
+        memcpy(columns[1], columns[3], sizeof columns[1]);
+    }
+    return most;
+}
+
+/// Products of `pixels` tiles at one place and their sums.
+static inline __attribute__((always_inline)) void multiply(int32_t *out, const int16_t *in, int inputs, ptrdiff_t step,
+                                                           const int16_t *weights, const int pixels,
+                                                           const int vectors) {
+    __m256i sums[12];
+    for (int i = 0; i < pixels * vectors; i++) sums[i] = _mm256_setzero_si256();
+    add_row_of_taps(sums, in, inputs, step, weights, pixels, vectors);
+    for (int i = 0; i < pixels * vectors; i++) store(out + 8 * i, sums[i]);
+}
+
+/// 8 outputs of a tile's 2x2 pixels from its sums at 4x4 places.
+static inline void tile_outputs(__m256i *out, const int32_t *sums, ptrdiff_t place, __m256i bias) {
+    __m256i upper[4], lower[4];
+    for (int column = 0; column < 4; column++) {
+        const int32_t *at = sums + column * place;
+        const __m256i a = load(at), b = load(at + 4 * place), c = load(at + 8 * place), d = load(at + 12 * place);
+        upper[column] = _mm256_add_epi32(_mm256_add_epi32(a, b), c);
+        lower[column] = _mm256_sub_epi32(_mm256_sub_epi32(b, c), d);
+    }
+    for (int i = 0; i < 2; i++) {
+        const __m256i *v = i ? lower : upper, right = _mm256_add_epi32(bias, v[1]);
+        out[2 * i] = _mm256_add_epi32(_mm256_add_epi32(right, v[0]), v[2]);
+        out[2 * i + 1] = _mm256_sub_epi32(_mm256_sub_epi32(right, v[2]), v[3]);
+    }
+}
+
+/// Writes 8 outputs of the tiles of a block. `sums`: those of its first tile. `step`: from one tile to the next.
+static void finish_tiles(int16_t *const *out, const int32_t *sums, ptrdiff_t step, const int16_t *const *added,
+                         int positive, int tiles, const burnish_fusion_layer *layer, int c) {
+    const __m128i shift = _mm_cvtsi32_si128(layer->shift + 2);
+    const __m256i bias = _mm256_slli_epi32(load(layer->bias + c), 2);
+    for (int t = 0; t < tiles; t++, sums += step) {
+        __m256i four[4];
+        tile_outputs(four, sums, TILES * step, bias);
+        for (int i = 0; i < 2; i++) {
+            const __m256i both = _mm256_packs_epi32(_mm256_sra_epi32(four[2 * i], shift),
+                                                    _mm256_sra_epi32(four[2 * i + 1], shift));
+            const __m256i ordered = _mm256_permute4x64_epi64(both, 0xd8);
+            for (int k = 0; k < 2; k++) {
+                const ptrdiff_t to = (ptrdiff_t)layer->outputs * (2 * t + k) + c;
+                __m128i result = k ? _mm256_extracti128_si256(ordered, 1) : _mm256_castsi256_si128(ordered);
+                if (added[i]) result = _mm_adds_epi16(result, load_half(added[i] + to));
+                if (positive) result = _mm_max_epi16(result, _mm_setzero_si128());
+                store_half(out[i] + to, result);
+            }
+        }
+    }
+}
+
+/// All outputs of a block of tiles from their inputs. `out` and `added` are at the block's first pixel.
+static void tile_block(int16_t *const *out, const int16_t *const *added, int positive, int tiles,
+                       const burnish_fusion_layer *layer, const int16_t *in, ptrdiff_t tile, int32_t *sums) {
+    const int16_t *weights = layer->places;
+    const int inputs = layer->inputs;
+    for (int c = 0; c < layer->outputs;) {
+        const int vectors = burnish_fusion_chunk((layer->outputs - c) / 8);
+        for (int k = 0; k < PLACES; k++, weights += (ptrdiff_t)8 * inputs * vectors) {
+            int32_t *to = sums + 8 * k * TILES * vectors;
+            const int16_t *from = in + k * TILES * tile;
+            switch (vectors) {
+            case 3:
+                for (int t = 0; t < tiles; t += 3) multiply(to + 24 * t, from + t * tile, inputs, tile, weights, 3, 3);
+                break;
+            case 2:
+                for (int t = 0; t < tiles; t += 6) multiply(to + 16 * t, from + t * tile, inputs, tile, weights, 6, 2);
+                break;
+            default: multiply(to, from, inputs, tile, weights, TILES, 1);
+            }
+        }
+        for (int v = 0; v < vectors; v++, c += 8)
+            finish_tiles(out, sums + 8 * v, 8 * vectors, added, positive, tiles, layer, c);
+    }
+}
+
+static void pair_of_rows(int16_t *const *out, const int16_t *const *rows, const int16_t *const *added, int positive,
+                         int width, const burnish_fusion_layer *one, void *scratch) {
+    const ptrdiff_t tile = (one->inputs + 15) & ~15;
+    int16_t *const inputs = scratch;
+    int32_t *const sums = (int32_t *)(inputs + PLACES * TILES * 64);
+    const __m256i limit = _mm256_set1_epi16((int16_t)one->most);
+    for (int x = 0; x < width; x += 2 * TILES) {
+        const int left = (width - x + 1) / 2, tiles = left < TILES ? left : TILES;
+        const ptrdiff_t from = (ptrdiff_t)x * one->inputs, to = (ptrdiff_t)x * one->outputs;
+        int16_t *const at[2] = {out[0] + to, out[1] + to};
+        const int16_t *const plus[2] = {added[0] ? added[0] + to : NULL, added[1] ? added[1] + to : NULL};
+        __m256i most = _mm256_setzero_si256();
+        for (int i = 0; i < one->inputs; i += 16)
+            most = _mm256_max_epu16(most,
+                                    place_inputs(inputs + i, TILES * tile, tile, rows, from + i, one->inputs, tiles));
+        const __m256i beyond = _mm256_subs_epu16(most, limit);
+        if (_mm256_testz_si256(beyond, beyond)) {
+            tile_block(at, plus, positive, tiles, one, inputs, tile, sums);
+            continue;
+        }
+        for (int i = 0; i < 2; i++) {
+            const int16_t *const three[3] = {rows[i] + from, rows[i + 1] + from, rows[i + 2] + from};
+            layer(at[i], three, plus[i], positive, 2 * tiles, one);
+        }
     }
 }
 
@@ -266,7 +409,7 @@ static void choose(uint8_t *upper, uint8_t *lower, const int16_t *choices, const
 }
 
 void burnish_fusion_init_avx2(burnish_fusion_kernels *kernels) {
-    *kernels = (burnish_fusion_kernels){features, layer, raise, choose};
+    *kernels = (burnish_fusion_kernels){features, layer, pair_of_rows, raise, choose};
 }
 
 BURNISH_TARGET_END

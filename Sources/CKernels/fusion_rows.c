@@ -3,7 +3,7 @@
 
 #include "fusion.h"
 
-enum { FEATURES = BURNISH_FUSION_FEATURES, CHOICES = BURNISH_FUSION_CHOICES, RING = 3 };
+enum { FEATURES = BURNISH_FUSION_FEATURES, CHOICES = BURNISH_FUSION_CHOICES, RING = 4 };
 
 static size_t rounded(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
@@ -16,12 +16,12 @@ static size_t sum_bytes(int width) { return rounded(2 * (size_t)(2 * width + 32)
 
 size_t burnish_fusion_scratch(const burnish_fusion *fusion) {
     const int half = fusion->half[0].width, quarter = fusion->quarter[0].width;
-    const size_t features = RING * row_bytes(half, FEATURES) + sum_bytes(half);
-    const size_t raised = row_bytes(quarter, fusion->network->up.outputs), choices = row_bytes(half, CHOICES);
+    // The row more is of zeros, above and below the features.
+    const size_t features = (1 + RING) * row_bytes(half, FEATURES) + sum_bytes(half);
+    const size_t raised = row_bytes(quarter, fusion->network->up.outputs), choices = 2 * row_bytes(half, CHOICES);
     size_t most = features > raised ? features : raised;
     most = most > choices ? most : choices;
-    // Rows of zeros above and below the features.
-    return most + row_bytes(half, FEATURES);
+    return BURNISH_FUSION_PAIR_SCRATCH + most;
 }
 
 static const burnish_fusion_plane *result(const burnish_fusion *fusion, int step) {
@@ -46,16 +46,41 @@ static void end_row(int16_t *row, int width, int channels) {
     memset(row + (ptrdiff_t)(width + 1) * channels, 0, (size_t)channels * sizeof *row);
 }
 
+/// Two rows of a layer, or one where `out[1]` is null: from four rows, or from three.
+static void two_rows(const burnish_fusion *fusion, int16_t *const *out, const int16_t *const *rows,
+                     const int16_t *const *added, int positive, int width, const burnish_fusion_layer *layer,
+                     void *scratch) {
+    if (out[1] && fusion->kernels->pair && layer->places) {
+        fusion->kernels->pair(out, rows, added, positive, width, layer, scratch);
+        return;
+    }
+    for (int i = 0; i < 2 && out[i]; i++) fusion->kernels->layer(out[i], rows + i, added[i], positive, width, layer);
+}
+
 /// A convolution from one plane to another.
 static void convolve(const burnish_fusion *fusion, const burnish_fusion_layer *layer, const burnish_fusion_plane *from,
-                     const burnish_fusion_plane *to, int adds, int first, int last) {
+                     const burnish_fusion_plane *to, int adds, int first, int last, void *scratch) {
+    for (int y = first; y < last; y += 2) {
+        const int16_t *rows[4], *added[2] = {NULL, NULL};
+        int16_t *out[2] = {NULL, NULL};
+        for (int i = 0; i < 2 && y + i < last; i++) {
+            out[i] = row(to, y + i) + to->channels;
+            if (adds) added[i] = row(from, y + i) + from->channels;
+        }
+        for (int k = 0; k < 4; k++) rows[k] = row(from, y + k - 1);
+        two_rows(fusion, out, rows, added, 1, to->width, layer, scratch);
+        for (int i = 0; i < 2 && out[i]; i++) end_row(row(to, y + i), to->width, to->channels);
+    }
+}
+
+/// The layer whose step is 2.
+static void run_down(const burnish_fusion *fusion, int first, int last) {
+    const burnish_fusion_plane *from = &fusion->half[0], *to = &fusion->quarter[0];
     for (int y = first; y < last; y++) {
         const int16_t *rows[3];
-        for (int k = 0; k < 3; k++) rows[k] = row(from, y * layer->step + k - 1);
-        int16_t *out = row(to, y);
-        fusion->kernels->layer(out + to->channels, rows, adds ? row(from, y) + from->channels : NULL, 1, to->width,
-                               layer);
-        end_row(out, to->width, to->channels);
+        for (int k = 0; k < 3; k++) rows[k] = row(from, 2 * y + k - 1);
+        fusion->kernels->layer(row(to, y) + to->channels, rows, NULL, 1, to->width, &fusion->network->down);
+        end_row(row(to, y), to->width, to->channels);
     }
 }
 
@@ -63,27 +88,28 @@ static void convolve(const burnish_fusion *fusion, const burnish_fusion_layer *l
 static void run_first(const burnish_fusion *fusion, int first, int last, uint8_t *scratch) {
     const burnish_fusion_plane *to = &fusion->half[0];
     const size_t bytes = row_bytes(to->width, FEATURES);
-    int16_t *zeros = (int16_t *)scratch;
-    uint8_t *ring = scratch + bytes;
+    int16_t *zeros = (int16_t *)(scratch + BURNISH_FUSION_PAIR_SCRATCH);
+    uint8_t *ring = (uint8_t *)zeros + bytes;
     uint16_t *sums = (uint16_t *)(ring + RING * bytes);
     memset(zeros, 0, bytes);
-    for (int y = first - 1; y <= last; y++) {
-        if (y >= 0 && y < to->height) {
-            int16_t *features = (int16_t *)(ring + (size_t)((y + RING) % RING) * bytes);
+    int made = first - 1;
+    for (int y = first; y < last; y += 2) {
+        const int16_t *rows[4], *const added[2] = {NULL, NULL};
+        int16_t *out[2] = {NULL, NULL};
+        for (int i = 0; i < 2 && y + i < last; i++) out[i] = row(to, y + i) + to->channels;
+        for (; made <= y + 1 + (out[1] != NULL); made++) {
+            if (made < 0 || made >= to->height) continue;
+            int16_t *features = (int16_t *)(ring + (size_t)(made % RING) * bytes);
             memset(features, 0, FEATURES * sizeof *features);
-            fusion->kernels->features(features + FEATURES, &fusion->pictures, y, to->width, sums);
+            fusion->kernels->features(features + FEATURES, &fusion->pictures, made, to->width, sums);
             end_row(features, to->width, FEATURES);
         }
-        // The rows around y - 1 are there.
-        if (y <= first) continue;
-        const int16_t *rows[3];
-        for (int k = 0; k < 3; k++) {
-            const int at = y - 2 + k;
+        for (int k = 0; k < 4; k++) {
+            const int at = y + k - 1;
             rows[k] = at < 0 || at >= to->height ? zeros : (int16_t *)(ring + (size_t)(at % RING) * bytes);
         }
-        int16_t *out = row(to, y - 1);
-        fusion->kernels->layer(out + to->channels, rows, NULL, 1, to->width, &fusion->network->first);
-        end_row(out, to->width, to->channels);
+        two_rows(fusion, out, rows, added, 1, to->width, &fusion->network->first, scratch);
+        for (int i = 0; i < 2 && out[i]; i++) end_row(row(to, y + i), to->width, to->channels);
     }
 }
 
@@ -97,30 +123,39 @@ static void run_up(const burnish_fusion *fusion, int first, int last, int16_t *s
     }
 }
 
-static void run_last(const burnish_fusion *fusion, int first, int last, int16_t *scratch) {
+static void run_last(const burnish_fusion *fusion, int first, int last, uint8_t *scratch) {
     const burnish_fusion_plane *from = &fusion->half[0];
-    for (int y = first; y < last && 2 * y < fusion->height; y++) {
-        const int16_t *rows[3];
-        for (int k = 0; k < 3; k++) rows[k] = row(from, y + k - 1);
-        fusion->kernels->layer(scratch, rows, NULL, 0, from->width, &fusion->network->last);
-        uint8_t *upper = fusion->out + 2 * y * fusion->out_stride;
-        uint8_t *lower = 2 * y + 1 < fusion->height ? upper + fusion->out_stride : NULL;
-        fusion->kernels->choose(upper, lower, scratch, &fusion->pictures, y, fusion->width);
+    int16_t *choices = (int16_t *)(scratch + BURNISH_FUSION_PAIR_SCRATCH);
+    const size_t bytes = row_bytes(from->width, CHOICES);
+    // The last row may lie below the picture.
+    const int end = (fusion->height + 1) / 2 < last ? (fusion->height + 1) / 2 : last;
+    for (int y = first; y < end; y += 2) {
+        const int16_t *rows[4], *const added[2] = {NULL, NULL};
+        int16_t *out[2] = {choices, y + 1 < end ? choices + bytes / sizeof *choices : NULL};
+        for (int k = 0; k < 4; k++) rows[k] = row(from, y + k - 1);
+        two_rows(fusion, out, rows, added, 0, from->width, &fusion->network->last, scratch);
+        for (int i = 0; i < 2 && out[i]; i++) {
+            const int top = 2 * (y + i);
+            uint8_t *upper = fusion->out + top * fusion->out_stride;
+            uint8_t *lower = top + 1 < fusion->height ? upper + fusion->out_stride : NULL;
+            fusion->kernels->choose(upper, lower, out[i], &fusion->pictures, y + i, fusion->width);
+        }
     }
 }
 
 void burnish_fusion_run(const burnish_fusion *fusion, int step, int first, int last, void *scratch) {
     const burnish_fusion_network *network = fusion->network;
     const burnish_fusion_plane *half = fusion->half, *quarter = fusion->quarter;
+    const burnish_fusion_layer *inner = network->inner, *middle = network->middle;
     switch (step) {
     case BURNISH_FUSION_FIRST: run_first(fusion, first, last, scratch); break;
-    case BURNISH_FUSION_DOWN: convolve(fusion, &network->down, half, quarter, 0, first, last); break;
-    case BURNISH_FUSION_INNER: convolve(fusion, network->inner, quarter, quarter + 1, 0, first, last); break;
-    case BURNISH_FUSION_INNER + 1: convolve(fusion, network->inner + 1, quarter + 1, quarter, 1, first, last); break;
-    case BURNISH_FUSION_INNER + 2: convolve(fusion, network->inner + 2, quarter, quarter + 1, 1, first, last); break;
+    case BURNISH_FUSION_DOWN: run_down(fusion, first, last); break;
+    case BURNISH_FUSION_INNER: convolve(fusion, inner, quarter, quarter + 1, 0, first, last, scratch); break;
+    case BURNISH_FUSION_INNER + 1: convolve(fusion, inner + 1, quarter + 1, quarter, 1, first, last, scratch); break;
+    case BURNISH_FUSION_INNER + 2: convolve(fusion, inner + 2, quarter, quarter + 1, 1, first, last, scratch); break;
     case BURNISH_FUSION_UP: run_up(fusion, first, last, scratch); break;
-    case BURNISH_FUSION_MIDDLE: convolve(fusion, network->middle, half, half + 1, 0, first, last); break;
-    case BURNISH_FUSION_MIDDLE + 1: convolve(fusion, network->middle + 1, half + 1, half, 1, first, last); break;
+    case BURNISH_FUSION_MIDDLE: convolve(fusion, middle, half, half + 1, 0, first, last, scratch); break;
+    case BURNISH_FUSION_MIDDLE + 1: convolve(fusion, middle + 1, half + 1, half, 1, first, last, scratch); break;
     case BURNISH_FUSION_LAST: run_last(fusion, first, last, scratch); break;
     }
 }

@@ -96,5 +96,5 @@ static void choose(uint8_t *upper, uint8_t *lower, const int16_t *choices, const
 }
 
 void burnish_fusion_init_scalar(burnish_fusion_kernels *kernels) {
-    *kernels = (burnish_fusion_kernels){features, layer, raise, choose};
+    *kernels = (burnish_fusion_kernels){features, layer, NULL, raise, choose};
 }

@@ -8,7 +8,10 @@ extension CheckedKernels {
             (52, 16, 3, 1), (16, 32, 3, 2), (32, 32, 3, 1), (32, 64, 1, 1), (16, 16, 3, 1), (16, 56, 3, 1), (8, 8, 3, 1),
             (24, 24, 3, 2),
         ].map { FusionLayerCheck(inputs: $0.0, outputs: $0.1, kernel: $0.2, step: $0.3) }
-        return layers + [FusionFeaturesCheck(), FusionRaiseCheck(), FusionChooseCheck()]
+        let pairs = [(52, 32), (64, 64), (32, 32), (32, 56), (16, 16), (8, 8), (24, 40)].map {
+            FusionPairCheck(inputs: $0.0, outputs: $0.1)
+        }
+        return layers + pairs + [FusionFeaturesCheck(), FusionRaiseCheck(), FusionChooseCheck()]
     }
 }
 
@@ -88,6 +91,77 @@ private final class FusionLayerCheck: KernelCheck {
             unsafe kernels.table.fusion.layer(
                 outputs[destination].numbers(), rows.baseAddress, adds ? added.numbers() : nil, positive ? 1 : 0, Int32(width),
                 &fixed)
+        }
+    }
+
+    func difference() -> String? { outputs[0].clearedDifference(from: outputs[1], beyond: 2 * shape.outputs * width) }
+}
+
+/// Two rows of a layer by tiles, where there is such a kernel, beside the same rows one by one. The width is in pixels.
+private final class FusionPairCheck: KernelCheck {
+    private let shape: FusionFile.Shape
+    private var layer: PackedFusionLayer?
+    private var input = CheckMemory(width: 1, height: 1)
+    private var added = CheckMemory(width: 1, height: 1)
+    private var outputs: [CheckMemory] = []
+    private let scratch = CheckMemory(width: Int(BURNISH_FUSION_PAIR_SCRATCH), height: 1)
+    private var width = 0
+    private var adds = false
+    private var positive = false
+
+    init(inputs: Int, outputs: Int) {
+        // Features have 13 bits, activations of most pictures too.
+        shape = FusionFile.Shape(name: "check", inputs: inputs, outputs: outputs, most: 4081)
+    }
+
+    var name: String { "fusion.pair\(shape.inputs)_\(shape.outputs)" }
+    let sizes = (1...27).map { CheckSize($0) } + [CheckSize(61)]
+    var benchmarkSize: CheckSize { CheckSize(320) }
+    var unit: WorkUnit { .multiplications }
+    func work(_ size: CheckSize) -> Double { Double(2 * size.width * shape.outputs * shape.taps) }
+    func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        let fusion = kernels.table.fusion
+        return unsafe fusion.pair.map { unsafe unsafeBitCast($0, to: UnsafeRawPointer.self) }
+            ?? unsafeBitCast(fusion.layer!, to: UnsafeRawPointer.self)
+    }
+
+    func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        var random = CheckRandom(seed: seed)
+        width = size.width
+        (adds, positive) = (random.byte() & 1 == 0, random.byte() & 1 == 0)
+        // Weights at places are up to nine times as large. Some inputs are too large for sums by tiles.
+        let limit = min(Int(Int16.max) / 9, (1 << 29) * 9 / 10 / (shape.taps * shape.most))
+        layer = PackedFusionLayer(
+            FusionFile.Layer(
+                shape: shape, shift: random.number(in: 0...16),
+                weights: (0..<shape.outputs * shape.taps).map { _ in Int16(random.number(in: -limit...limit)) },
+                bias: (0..<shape.outputs).map { _ in Int32(random.number(in: -10_000_000...10_000_000)) }))
+        let bits = random.byte() & 3 == 0 ? 15 : 12
+        input = CheckMemory(width: 2 * shape.inputs * (width + Self.room + 2), height: 4, misalignment: Int(seed & 30))
+        input.fillNumbers { content.number($0, bits: bits, &random) }
+        added = CheckMemory(width: 2 * shape.outputs * (width + Self.room), height: 2)
+        added.fillNumbers { content.number($0, bits: 15, &random) }
+        outputs = (0..<2).map { _ in CheckMemory(width: 2 * shape.outputs * (width + Self.room), height: 2) }
+    }
+
+    private static let room = Int(BURNISH_FUSION_MARGIN)
+
+    func run(_ kernels: Kernels, into destination: Int) {
+        guard let layer else { return }
+        let fusion = kernels.table.fusion
+        var fixed = unsafe layer.fixed
+        let flag: Int32 = positive ? 1 : 0
+        let out = unsafe [outputs[destination].numbers(0), outputs[destination].numbers(1)] as [UnsafeMutablePointer<Int16>?]
+        let rows = unsafe (0..<4).map { unsafe UnsafePointer(input.numbers($0)) as UnsafePointer<Int16>? }
+        let plus = unsafe (0..<2).map { unsafe adds ? UnsafePointer(added.numbers($0)) as UnsafePointer<Int16>? : nil }
+        if let pair = unsafe fusion.pair {
+            unsafe pair(out, rows, plus, flag, Int32(width), &fixed, scratch.row(0))
+            return
+        }
+        for row in 0..<2 {
+            unsafe Array(rows[row..<row + 3]).withUnsafeBufferPointer {
+                unsafe fusion.layer(out[row], $0.baseAddress, plus[row], flag, Int32(width), &fixed)
+            }
         }
     }
 

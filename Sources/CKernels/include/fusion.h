@@ -21,6 +21,11 @@ enum {
     BURNISH_FUSION_CHOICES = 4 * (BURNISH_FUSION_PICTURES + 2),
     /// Pixels of room to the right of a row of activations. One lies to the left. Rows begin and end with a pixel of zeros.
     BURNISH_FUSION_MARGIN = 16,
+    /// Tiles of 2x2 pixels that `pair` does at a time.
+    BURNISH_FUSION_TILES = 12,
+    BURNISH_FUSION_PLACES = 16,
+    /// Bytes of scratch of `pair`: inputs of up to 64 channels, sums of up to 32 outputs.
+    BURNISH_FUSION_PAIR_SCRATCH = BURNISH_FUSION_TILES * BURNISH_FUSION_PLACES * (64 * 2 + 32 * 4),
 };
 
 /// A layer: 3x3 convolution, or 1x1.
@@ -37,6 +42,11 @@ typedef struct {
     const int16_t *packed;
     /// [outputs]. It contains what rounds the sum.
     const int32_t *bias;
+    /// For `pair`, else null: the weights of 3x3 taps as those of 4x4 places, packed in the same way:
+    /// [chunks of vectors][4 · 4 places][inputs / 2][vectors][8 outputs][2 inputs].
+    const int16_t *places;
+    /// For `pair`: the largest magnitude of inputs for which its sums stay within 16 and 32 bits.
+    int most;
 } burnish_fusion_layer;
 
 /// How many of `left` vectors of outputs the next chunk of packed weights has: two, or three so that none is left alone.
@@ -64,6 +74,12 @@ typedef struct {
     /// - positive: whether the result is no less than 0.
     void (*layer)(int16_t *out, const int16_t *const *rows, const int16_t *added, int positive, int width,
                   const burnish_fusion_layer *layer);
+    /// Two rows of a layer that has `places`: like `layer` for each of them, and with the same bits. It may be null.
+    /// - rows: the input's four rows at the taps of both, at the leftmost tap of pixel 0.
+    /// - added: what is added to each row, or nulls.
+    /// - scratch: BURNISH_FUSION_PAIR_SCRATCH bytes, 64-byte aligned.
+    void (*pair)(int16_t *const *out, const int16_t *const *rows, const int16_t *const *added, int positive, int width,
+                 const burnish_fusion_layer *layer, void *scratch);
     /// Adds a row of 4 · channels at a quarter of the size to two rows at half of it: of each pixel the first 2 · channels to two
     /// pixels of the upper one, the rest to the lower one. The results are no less than 0. For x < width.
     void (*raise)(int16_t *upper, int16_t *lower, const int16_t *from, int channels, int width);

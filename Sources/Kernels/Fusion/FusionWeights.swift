@@ -40,34 +40,40 @@ import CKernels
     private let weights: UnsafeMutablePointer<Int16>
     private let packed: UnsafeMutablePointer<Int16>
     private let bias: UnsafeMutablePointer<Int32>
+    private let tiles: TileWeights?
 
     package init(_ layer: FusionFile.Layer) {
         let (shape, taps) = (layer.shape, layer.shape.taps)
         self.shape = shape
         shift = layer.shift
-        unsafe weights = .allocate(capacity: shape.outputs * taps)
-        unsafe packed = .allocate(capacity: shape.outputs * taps)
-        unsafe bias = .allocate(capacity: shape.outputs)
-        for output in 0..<shape.outputs {
-            // The kernels want the four pixels that a pixel becomes one after the other.
-            let channels = shape.outputs / 4
-            let source = shape.kernel == 1 ? output % channels * 4 + output / channels : output
-            unsafe bias[output] = layer.bias[source]
-            for tap in 0..<taps { unsafe weights[output * taps + tap] = layer.weights[source * taps + tap] }
-        }
-        var next = unsafe packed
+        // The kernels want the four pixels that a pixel becomes one after the other.
+        let channels = shape.outputs / 4
+        let sources = (0..<shape.outputs).map { shape.kernel == 1 ? $0 % channels * 4 + $0 / channels : $0 }
+        let ordered = sources.flatMap { layer.weights[$0 * taps..<($0 + 1) * taps] }
+        unsafe bias = .copy(sources.map { layer.bias[$0] })
+        unsafe weights = .copy(ordered)
+        unsafe packed = .copy(Self.packed(ordered, outputs: shape.outputs, places: 1, inputs: taps))
+        tiles = TileWeights(layer)
+    }
+
+    /// Packs [outputs][places][inputs] for vectors: [chunks][places][inputs / 2][vectors][8 outputs][2 inputs].
+    fileprivate static func packed(_ weights: [Int16], outputs: Int, places: Int, inputs: Int) -> [Int16] {
+        var result: [Int16] = []
+        result.reserveCapacity(weights.count)
         var output = 0
-        while output < shape.outputs {
-            let vectors = Int(burnish_fusion_chunk(Int32((shape.outputs - output) / 8)))
-            for tap in stride(from: 0, to: taps, by: 2) {
-                for lane in 0..<8 * vectors {
-                    unsafe next[0] = unsafe weights[(output + lane) * taps + tap]
-                    unsafe next[1] = unsafe weights[(output + lane) * taps + tap + 1]
-                    unsafe next += 2
+        while output < outputs {
+            let lanes = 8 * Int(burnish_fusion_chunk(Int32((outputs - output) / 8)))
+            for place in 0..<places {
+                for input in stride(from: 0, to: inputs, by: 2) {
+                    for lane in output..<output + lanes {
+                        let at = (lane * places + place) * inputs + input
+                        result += weights[at...at + 1]
+                    }
                 }
             }
-            output += 8 * vectors
+            output += lanes
         }
+        return result
     }
 
     deinit {
@@ -80,6 +86,55 @@ import CKernels
     @unsafe package var fixed: burnish_fusion_layer {
         unsafe burnish_fusion_layer(
             inputs: Int32(shape.inputs), outputs: Int32(shape.outputs), kernel: Int32(shape.kernel), step: Int32(shape.step),
-            shift: Int32(shift), weights: UnsafePointer(weights), packed: UnsafePointer(packed), bias: UnsafePointer(bias))
+            shift: Int32(shift), weights: UnsafePointer(weights), packed: UnsafePointer(packed), bias: UnsafePointer(bias),
+            places: unsafe tiles.map { unsafe UnsafePointer($0.packed) }, most: Int32(tiles?.most ?? 0))
+    }
+}
+
+/// A 3x3 layer's weights at the 4x4 places of tiles of 2x2 pixels, four times as large so that they are whole numbers:
+/// minimal filtering, F(2x2, 3x3) of Lavin and Gray, Fast Algorithms for Convolutional Neural Networks (2016). Immutable.
+@safe private final class TileWeights {
+    /// As ``PackedFusionLayer`` packs them.
+    let packed: UnsafeMutablePointer<Int16>
+    /// The largest magnitude of inputs for which four times a sum fits 32 bits, and the sum of four inputs 16.
+    let most: Int
+
+    private static let rows = [[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]]
+
+    /// Nil where a layer has another shape, or weights that do not fit 16 bits.
+    init?(_ layer: FusionFile.Layer) {
+        let (shape, taps, inputs) = (layer.shape, layer.shape.taps, layer.shape.inputs)
+        guard shape.kernel == 3, shape.step == 1 else { return nil }
+        var most = Int(Int16.max) / 4
+        var weights: [Int16] = []
+        weights.reserveCapacity(shape.outputs * 16 * inputs)
+        for output in 0..<shape.outputs {
+            let own = layer.weights[output * taps..<(output + 1) * taps].map { Int($0) }
+            let sum = own.reduce(0) { $0 + abs($1) }
+            most = min(most, ((1 << 29) - 1 - Int(layer.bias[output].magnitude)) / max(sum, 1))
+            for place in 0..<16 {
+                let (down, across) = (Self.rows[place / 4], Self.rows[place % 4])
+                for input in 0..<inputs {
+                    var weight = 0
+                    for tap in 0..<9 { weight += down[tap / 3] * across[tap % 3] * own[tap * inputs + input] }
+                    guard let weight = Int16(exactly: weight) else { return nil }
+                    weights.append(weight)
+                }
+            }
+        }
+        guard most > 0 else { return nil }
+        self.most = most
+        unsafe packed = .copy(PackedFusionLayer.packed(weights, outputs: shape.outputs, places: 16, inputs: inputs))
+    }
+
+    deinit { unsafe packed.deallocate() }
+}
+
+extension UnsafeMutablePointer {
+    /// Memory of its own with the same elements.
+    fileprivate static func copy(_ elements: [Pointee]) -> UnsafeMutablePointer {
+        let memory = UnsafeMutablePointer.allocate(capacity: elements.count)
+        for (index, element) in elements.enumerated() { unsafe (memory + index).initialize(to: element) }
+        return unsafe memory
     }
 }

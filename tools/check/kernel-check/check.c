@@ -1,23 +1,25 @@
 // Compares the SIMD kernels of the networks and of the base that it was built with with their scalar references: all
 // widths to 70 and some more, five kinds of content, canaries around the output, then whole strips of random networks.
+// fusion.c has the network that fuses predictions.
 // tools/check/kernels uses it for instruction sets that the machine lacks. For those that it has, the tests do the same
 // and more. Exit status 1 when anything differs.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "families.h"
 
 enum { MARGIN = BURNISH_NETWORK_MARGIN, WIDEST = 700, ROOM = 4 * (WIDEST + 4 * MARGIN), CANARY = 0xa5 };
 
 static uint64_t state = 88172645463325252u;
-static uint32_t random32(void) {
+uint32_t random32(void) {
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
     return (uint32_t)(state >> 32);
 }
-static int between(int low, int high) { return low + (int)(random32() % (uint32_t)(high - low + 1)); }
+int between(int low, int high) { return low + (int)(random32() % (uint32_t)(high - low + 1)); }
 
 static const char *const contents[] = {"random", "zero", "maximum", "checkerboard", "extremes"};
 static uint8_t content_byte(int content, int i) {
@@ -30,7 +32,7 @@ static uint8_t content_byte(int content, int i) {
     }
 }
 
-static int failures, comparisons;
+int failures, comparisons;
 /// `payload` bytes of each row count; what lies behind `end` must be untouched.
 static void compare(const char *what, int width, int content, const uint8_t *a, const uint8_t *b, size_t payload,
                     size_t end) {
@@ -331,6 +333,7 @@ int main(void) {
     burnish_scale_init_scalar(&plain.scale);
     burnish_network_init_scalar(&plain.network);
     burnish_sharpen_init_scalar(&plain.sharpen);
+    burnish_fusion_init_scalar(&plain.fusion);
     simd = plain;
     burnish_check_simd(&simd);
     const int larger[] = {79, 80, 81, 97, 129, 255, 320, 640};
@@ -345,6 +348,7 @@ int main(void) {
     check_strips(&plain.network, &simd.network, 5, 2, 97, 31, 64);
     check_strips(&plain.network, &simd.network, 7, 4, 203, 12, 203);
     check_strips(&plain.network, &simd.network, 5, 2, 3, 2, 3);
+    if (simd.fusion.layer != plain.fusion.layer) check_fusion(&plain.fusion, &simd.fusion);
     printf("%d comparisons, %d differences\n", comparisons, failures);
     return failures != 0;
 }

@@ -10,6 +10,9 @@
 #include <simde/x86/avx512.h>
 
 typedef uint32_t __mmask32;
+#ifndef _MM_FROUND_NO_EXC
+#define _MM_FROUND_NO_EXC SIMDE_MM_FROUND_NO_EXC
+#endif
 
 typedef union {
     simde__m512i all;
@@ -47,6 +50,55 @@ static inline simde__m512i _mm512_cvtepu8_epi16(simde__m256i v) {
     uint16_t words[32];
     for (int i = 0; i < 32; i++) words[i] = bytes[i];
     return simde_mm512_loadu_si512(words);
+}
+
+/// Lanes as single-precision numbers.
+typedef union {
+    simde__m512 all;
+    float lane[16];
+} burnish_floats;
+
+static inline simde__m512i _mm512_cvtepu8_epi32(simde__m128i v) {
+    uint8_t bytes[16];
+    simde_mm_storeu_si128(bytes, v);
+    burnish_parts p;
+    for (int i = 0; i < 16; i++) p.lane[i] = bytes[i];
+    return p.all;
+}
+static inline simde__m512i _mm512_cvtepi16_epi32(simde__m256i v) {
+    int16_t words[16];
+    simde_mm256_storeu_si256(words, v);
+    burnish_parts p;
+    for (int i = 0; i < 16; i++) p.lane[i] = words[i];
+    return p.all;
+}
+static inline simde__m512 _mm512_cvtepi32_ps(simde__m512i v) {
+    burnish_parts p = {.all = v};
+    burnish_floats f;
+    for (int i = 0; i < 16; i++) f.lane[i] = (float)p.lane[i];
+    return f.all;
+}
+/// For numbers that fit 32 bits.
+static inline simde__m512i _mm512_cvttps_epi32(simde__m512 v) {
+    burnish_floats f = {.all = v};
+    burnish_parts p;
+    for (int i = 0; i < 16; i++) p.lane[i] = (int32_t)f.lane[i];
+    return p.all;
+}
+static inline simde__m128i _mm512_cvtusepi32_epi8(simde__m512i v) {
+    burnish_parts p = {.all = v};
+    uint8_t bytes[16];
+    for (int i = 0; i < 16; i++) bytes[i] = (uint32_t)p.lane[i] < 255 ? (uint8_t)p.lane[i] : 255;
+    return simde_mm_loadu_si128(bytes);
+}
+
+static inline __mmask32 _mm512_cmpgt_epu16_mask(simde__m512i a, simde__m512i b) {
+    uint16_t p[32], q[32];
+    simde_mm512_storeu_si512(p, a);
+    simde_mm512_storeu_si512(q, b);
+    __mmask32 mask = 0;
+    for (int i = 0; i < 32; i++) mask |= (__mmask32)(p[i] > q[i]) << i;
+    return mask;
 }
 
 #define _mm512_bsrli_epi128(v, count) \
