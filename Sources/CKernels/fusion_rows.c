@@ -57,9 +57,67 @@ static void two_rows(const burnish_fusion *fusion, int16_t *const *out, const in
     for (int i = 0; i < 2 && out[i]; i++) fusion->kernels->layer(out[i], rows + i, added[i], positive, width, layer);
 }
 
+static int blocks(int samples) { return (samples + BURNISH_FUSION_BLOCK - 1) / BURNISH_FUSION_BLOCK; }
+
+/// How far the results of a step reach, in blocks, through the steps after it.
+static int reach(int step) {
+    switch (step) {
+    case BURNISH_FUSION_FIRST:
+    case BURNISH_FUSION_DOWN: return 3;
+    case BURNISH_FUSION_INNER:
+    case BURNISH_FUSION_INNER + 1: return 2;
+    case BURNISH_FUSION_LAST: return 0;
+    default: return 1;
+    }
+}
+
+/// Columns of a step's result that somebody needs.
+typedef struct {
+    int first, last;
+} span;
+
+/// The first span from column `from` on, of rows y ..< y + count. It is empty at the row's end. Gaps of up to `gap` blocks
+/// belong to it.
+static span next_span(const burnish_fusion *fusion, int step, int from, int y, int count, int gap) {
+    const burnish_fusion_plane *plane = result(fusion, step);
+    const int width = plane->width;
+    if (!fusion->distance) return (span){from, width};
+    const int side = BURNISH_FUSION_BLOCK / (step < BURNISH_FUSION_DOWN || step > BURNISH_FUSION_UP ? 2 : 4);
+    const int columns = blocks(fusion->width), end = blocks(fusion->height) - 1, most = reach(step);
+    const int first = y / side, last = (y + count - 1) / side;
+    const uint8_t *upper = fusion->distance + (first < end ? first : end) * columns;
+    const uint8_t *lower = fusion->distance + (last < end ? last : end) * columns;
+    int x = from / side;
+    while (x < columns && upper[x] > most && lower[x] > most) x++;
+    int past = x;
+    for (int i = x; i < columns && i <= past + gap; i++)
+        if (upper[i] <= most || lower[i] <= most) past = i + 1;
+    return (span){x * side < width ? x * side : width, past * side < width ? past * side : width};
+}
+
+/// Kernels do some pixels at a time, so smaller gaps save nothing.
+enum { SMALL_GAP = 2 };
+
+/// Two rows or one of a 3x3 layer whose step is 1, in the columns that somebody needs.
+static void needed_columns(const burnish_fusion *fusion, int step, int y, int16_t *const *out,
+                           const int16_t *const *rows, const int16_t *const *added, int positive,
+                           const burnish_fusion_layer *layer, void *scratch) {
+    const int width = result(fusion, step)->width;
+    for (span s = {0, 0}; s.last < width;) {
+        s = next_span(fusion, step, s.last, y, out[1] ? 2 : 1, SMALL_GAP);
+        if (s.first == s.last) return;
+        int16_t *to[2] = {out[0] + s.first * layer->outputs, out[1] ? out[1] + s.first * layer->outputs : NULL};
+        const int16_t *from[4], *plus[2];
+        for (int k = 0; k < 4; k++) from[k] = rows[k] + s.first * layer->inputs;
+        for (int i = 0; i < 2; i++) plus[i] = added[i] ? added[i] + s.first * layer->outputs : NULL;
+        two_rows(fusion, to, from, plus, positive, s.last - s.first, layer, scratch);
+    }
+}
+
 /// A convolution from one plane to another.
-static void convolve(const burnish_fusion *fusion, const burnish_fusion_layer *layer, const burnish_fusion_plane *from,
-                     const burnish_fusion_plane *to, int adds, int first, int last, void *scratch) {
+static void convolve(const burnish_fusion *fusion, int step, const burnish_fusion_layer *layer,
+                     const burnish_fusion_plane *from, int adds, int first, int last, void *scratch) {
+    const burnish_fusion_plane *to = result(fusion, step);
     for (int y = first; y < last; y += 2) {
         const int16_t *rows[4], *added[2] = {NULL, NULL};
         int16_t *out[2] = {NULL, NULL};
@@ -68,7 +126,7 @@ static void convolve(const burnish_fusion *fusion, const burnish_fusion_layer *l
             if (adds) added[i] = row(from, y + i) + from->channels;
         }
         for (int k = 0; k < 4; k++) rows[k] = row(from, y + k - 1);
-        two_rows(fusion, out, rows, added, 1, to->width, layer, scratch);
+        needed_columns(fusion, step, y, out, rows, added, 1, layer, scratch);
         for (int i = 0; i < 2 && out[i]; i++) end_row(row(to, y + i), to->width, to->channels);
     }
 }
@@ -77,9 +135,14 @@ static void convolve(const burnish_fusion *fusion, const burnish_fusion_layer *l
 static void run_down(const burnish_fusion *fusion, int first, int last) {
     const burnish_fusion_plane *from = &fusion->half[0], *to = &fusion->quarter[0];
     for (int y = first; y < last; y++) {
-        const int16_t *rows[3];
-        for (int k = 0; k < 3; k++) rows[k] = row(from, 2 * y + k - 1);
-        fusion->kernels->layer(row(to, y) + to->channels, rows, NULL, 1, to->width, &fusion->network->down);
+        for (span s = {0, 0}; s.last < to->width;) {
+            s = next_span(fusion, BURNISH_FUSION_DOWN, s.last, y, 1, SMALL_GAP);
+            if (s.first == s.last) break;
+            const int16_t *rows[3];
+            for (int k = 0; k < 3; k++) rows[k] = row(from, 2 * y + k - 1) + 2 * s.first * from->channels;
+            fusion->kernels->layer(row(to, y) + (1 + s.first) * to->channels, rows, NULL, 1, s.last - s.first,
+                                   &fusion->network->down);
+        }
         end_row(row(to, y), to->width, to->channels);
     }
 }
@@ -97,6 +160,10 @@ static void run_first(const burnish_fusion *fusion, int first, int last, uint8_t
         const int16_t *rows[4], *const added[2] = {NULL, NULL};
         int16_t *out[2] = {NULL, NULL};
         for (int i = 0; i < 2 && y + i < last; i++) out[i] = row(to, y + i) + to->channels;
+        const span s = next_span(fusion, BURNISH_FUSION_FIRST, 0, y, out[1] ? 2 : 1, 0);
+        for (int i = 0; i < 2 && out[i] && s.first == s.last; i++) end_row(row(to, y + i), to->width, to->channels);
+        if (s.first == s.last) continue;
+        if (made < y - 1) made = y - 1;
         for (; made <= y + 1 + (out[1] != NULL); made++) {
             if (made < 0 || made >= to->height) continue;
             int16_t *features = (int16_t *)(ring + (size_t)(made % RING) * bytes);
@@ -108,19 +175,36 @@ static void run_first(const burnish_fusion *fusion, int first, int last, uint8_t
             const int at = y + k - 1;
             rows[k] = at < 0 || at >= to->height ? zeros : (int16_t *)(ring + (size_t)(at % RING) * bytes);
         }
-        two_rows(fusion, out, rows, added, 1, to->width, &fusion->network->first, scratch);
+        needed_columns(fusion, BURNISH_FUSION_FIRST, y, out, rows, added, 1, &fusion->network->first, scratch);
         for (int i = 0; i < 2 && out[i]; i++) end_row(row(to, y + i), to->width, to->channels);
     }
 }
 
+/// The columns are those of quarters.
 static void run_up(const burnish_fusion *fusion, int first, int last, int16_t *scratch) {
     const burnish_fusion_plane *from = &fusion->quarter[1], *to = &fusion->half[0];
     for (int y = first; y < last; y++) {
-        const int16_t *at = row(from, y) + from->channels;
-        fusion->kernels->layer(scratch, &at, NULL, 0, from->width, &fusion->network->up);
-        fusion->kernels->raise(row(to, 2 * y) + to->channels, row(to, 2 * y + 1) + to->channels, scratch, to->channels,
-                               from->width);
+        for (span s = {0, 0}; s.last < from->width;) {
+            s = next_span(fusion, BURNISH_FUSION_UP, s.last, y, 1, SMALL_GAP);
+            if (s.first == s.last) break;
+            const int16_t *at = row(from, y) + (1 + s.first) * from->channels;
+            const ptrdiff_t left = (ptrdiff_t)(1 + 2 * s.first) * to->channels;
+            fusion->kernels->layer(scratch, &at, NULL, 0, s.last - s.first, &fusion->network->up);
+            fusion->kernels->raise(row(to, 2 * y) + left, row(to, 2 * y + 1) + left, scratch, to->channels,
+                                   s.last - s.first);
+        }
     }
+}
+
+/// The samples of pixels first ..< last of two rows.
+static void choose(const burnish_fusion *fusion, const int16_t *choices, int y, span s) {
+    const int left = 2 * s.first, right = 2 * s.last < fusion->width ? 2 * s.last : fusion->width;
+    burnish_fusion_pictures pictures = fusion->pictures;
+    for (int k = 0; k < BURNISH_FUSION_PICTURES; k++) pictures.prediction[k].origin += left;
+    pictures.made.origin += left;
+    uint8_t *upper = fusion->out + 2 * y * fusion->out_stride + left;
+    uint8_t *lower = 2 * y + 1 < fusion->height ? upper + fusion->out_stride : NULL;
+    fusion->kernels->choose(upper, lower, choices + (ptrdiff_t)s.first * CHOICES, &pictures, y, right - left);
 }
 
 static void run_last(const burnish_fusion *fusion, int first, int last, uint8_t *scratch) {
@@ -133,12 +217,13 @@ static void run_last(const burnish_fusion *fusion, int first, int last, uint8_t 
         const int16_t *rows[4], *const added[2] = {NULL, NULL};
         int16_t *out[2] = {choices, y + 1 < end ? choices + bytes / sizeof *choices : NULL};
         for (int k = 0; k < 4; k++) rows[k] = row(from, y + k - 1);
-        two_rows(fusion, out, rows, added, 0, from->width, &fusion->network->last, scratch);
+        needed_columns(fusion, BURNISH_FUSION_LAST, y, out, rows, added, 0, &fusion->network->last, scratch);
         for (int i = 0; i < 2 && out[i]; i++) {
-            const int top = 2 * (y + i);
-            uint8_t *upper = fusion->out + top * fusion->out_stride;
-            uint8_t *lower = top + 1 < fusion->height ? upper + fusion->out_stride : NULL;
-            fusion->kernels->choose(upper, lower, out[i], &fusion->pictures, y + i, fusion->width);
+            for (span s = {0, 0}; s.last < from->width;) {
+                s = next_span(fusion, BURNISH_FUSION_LAST, s.last, y + i, 1, 0);
+                if (s.first == s.last) break;
+                choose(fusion, out[i], y + i, s);
+            }
         }
     }
 }
@@ -150,12 +235,12 @@ void burnish_fusion_run(const burnish_fusion *fusion, int step, int first, int l
     switch (step) {
     case BURNISH_FUSION_FIRST: run_first(fusion, first, last, scratch); break;
     case BURNISH_FUSION_DOWN: run_down(fusion, first, last); break;
-    case BURNISH_FUSION_INNER: convolve(fusion, inner, quarter, quarter + 1, 0, first, last, scratch); break;
-    case BURNISH_FUSION_INNER + 1: convolve(fusion, inner + 1, quarter + 1, quarter, 1, first, last, scratch); break;
-    case BURNISH_FUSION_INNER + 2: convolve(fusion, inner + 2, quarter, quarter + 1, 1, first, last, scratch); break;
+    case BURNISH_FUSION_INNER: convolve(fusion, step, inner, quarter, 0, first, last, scratch); break;
+    case BURNISH_FUSION_INNER + 1: convolve(fusion, step, inner + 1, quarter + 1, 1, first, last, scratch); break;
+    case BURNISH_FUSION_INNER + 2: convolve(fusion, step, inner + 2, quarter, 1, first, last, scratch); break;
     case BURNISH_FUSION_UP: run_up(fusion, first, last, scratch); break;
-    case BURNISH_FUSION_MIDDLE: convolve(fusion, middle, half, half + 1, 0, first, last, scratch); break;
-    case BURNISH_FUSION_MIDDLE + 1: convolve(fusion, middle + 1, half + 1, half, 1, first, last, scratch); break;
+    case BURNISH_FUSION_MIDDLE: convolve(fusion, step, middle, half, 0, first, last, scratch); break;
+    case BURNISH_FUSION_MIDDLE + 1: convolve(fusion, step, middle + 1, half + 1, 1, first, last, scratch); break;
     case BURNISH_FUSION_LAST: run_last(fusion, first, last, scratch); break;
     }
 }
@@ -173,17 +258,35 @@ static int is_mean(const burnish_fusion_pictures *pictures, int phase, int left,
     return 64 * apart <= 9 * width * height;
 }
 
-void burnish_fusion_keep(const burnish_fusion *fusion, int phase, int first, int last) {
-    const burnish_motion_plane *made = &fusion->pictures.made;
+void burnish_fusion_look(const burnish_fusion *fusion, int phase, int first, int last) {
+    uint8_t *moving = fusion->moving + first * blocks(fusion->width);
     for (int row = first; row < last; row++) {
         const int top = row * BURNISH_FUSION_BLOCK, down = fusion->height - top;
         const int height = down < BURNISH_FUSION_BLOCK ? down : BURNISH_FUSION_BLOCK;
         for (int left = 0; left < fusion->width; left += BURNISH_FUSION_BLOCK) {
             const int rest = fusion->width - left, width = rest < BURNISH_FUSION_BLOCK ? rest : BURNISH_FUSION_BLOCK;
-            if (!is_mean(&fusion->pictures, phase, left, top, width, height)) continue;
-            for (int y = top; y < top + height; y++)
-                memcpy(fusion->out + y * fusion->out_stride + left, made->origin + y * made->stride + left,
-                       (size_t)width);
+            *moving++ = !is_mean(&fusion->pictures, phase, left, top, width, height);
+        }
+    }
+}
+
+/// Whether something moves in a block `distance` blocks away at most.
+static int moves_within(const burnish_fusion *fusion, int distance, int x, int y) {
+    const int columns = blocks(fusion->width), rows = blocks(fusion->height);
+    const int left = x > distance ? x - distance : 0, right = x + distance < columns ? x + distance : columns - 1;
+    const int bottom = y + distance < rows ? y + distance : rows - 1;
+    for (int j = y > distance ? y - distance : 0; j <= bottom; j++)
+        if (memchr(fusion->moving + j * columns + left, 1, (size_t)(right + 1 - left))) return 1;
+    return 0;
+}
+
+void burnish_fusion_reach(const burnish_fusion *fusion, int first, int last) {
+    const int columns = blocks(fusion->width);
+    for (int y = first; y < last; y++) {
+        for (int x = 0; x < columns; x++) {
+            int distance = 0;
+            while (distance < BURNISH_FUSION_FAR && !moves_within(fusion, distance, x, y)) distance++;
+            fusion->distance[y * columns + x] = (uint8_t)distance;
         }
     }
 }

@@ -97,6 +97,13 @@ typedef struct {
     int width, height, channels;
 } burnish_fusion_plane;
 
+enum {
+    /// The width and height of the blocks that stand still or not.
+    BURNISH_FUSION_BLOCK = 8,
+    /// From so many blocks on nothing that moves can reach a block through the network.
+    BURNISH_FUSION_FAR = 4,
+};
+
 /// A picture on its way through the network.
 typedef struct {
     const burnish_fusion_kernels *kernels;
@@ -107,6 +114,11 @@ typedef struct {
     int width, height;
     /// Two planes at half of the size, and two at a quarter. Everything outside of their pixels is 0 in the beginning.
     burnish_fusion_plane half[2], quarter[2];
+    /// For each block, row by row: whether something moves there, 1 or 0. `burnish_fusion_look` writes it.
+    uint8_t *moving;
+    /// How many blocks it is to the nearest one where something moves, at most BURNISH_FUSION_FAR. `burnish_fusion_reach` writes it.
+    /// Null: every block is computed.
+    uint8_t *distance;
 } burnish_fusion;
 
 /// The steps of the network, in order. Each needs all rows of the one before.
@@ -124,15 +136,13 @@ enum {
 size_t burnish_fusion_scratch(const burnish_fusion *fusion);
 /// Rows of a step: of half or of a quarter of the size.
 int burnish_fusion_rows(const burnish_fusion *fusion, int step);
-/// Does rows first ..< last of a step. Rows do not depend on each other.
+/// Does rows first ..< last of a step. Rows do not depend on each other. Where `distance` is given, blocks in which nothing
+/// moves keep the samples that `out` has, and steps leave out what only such blocks would need.
 void burnish_fusion_run(const burnish_fusion *fusion, int step, int first, int last, void *scratch);
 
-enum {
-    /// The width and height of the blocks that stand still or not.
-    BURNISH_FUSION_BLOCK = 8,
-};
-
-/// Puts the picture that is there without the network back into rows first ..< last of blocks, where it is the mean of the
-/// first two predictions, nearly: there nothing moves, and what the network chooses between is noise.
+/// Fills rows first ..< last of `moving`. Nothing moves where the picture that is there without the network is the mean of
+/// the first two predictions, nearly: what the network would choose between there is noise.
 /// - phase: the second one's share, in 1/256.
-void burnish_fusion_keep(const burnish_fusion *fusion, int phase, int first, int last);
+void burnish_fusion_look(const burnish_fusion *fusion, int phase, int first, int last);
+/// Fills rows first ..< last of `distance`. All rows of `moving` must be there.
+void burnish_fusion_reach(const burnish_fusion *fusion, int first, int last);

@@ -50,10 +50,11 @@ import Media
     }
 }
 
-/// Puts the picture that was there back where nothing moves. A piece is a band of rows of blocks.
-@safe struct KeepStep: PiecewiseWork {
+/// Finds where something moves, and then what of the network that needs. A piece is a band of rows of blocks.
+@safe struct MovingBlocksStep: PiecewiseWork {
     let fusion: Fusion
     let phase: Int
+    var isSecond: Bool
 
     private static let blockRows = 4
 
@@ -61,7 +62,8 @@ import Media
 
     func perform(piece: Int, worker: Int) {
         let first = piece * Self.blockRows
-        unsafe fusion.keepStill(phase: phase, rows: first..<min(first + Self.blockRows, fusion.blockRows))
+        let rows = unsafe first..<min(first + Self.blockRows, fusion.blockRows)
+        if isSecond { unsafe fusion.findReach(rows: rows) } else { unsafe fusion.findMotion(phase: phase, rows: rows) }
     }
 }
 

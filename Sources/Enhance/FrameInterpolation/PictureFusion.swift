@@ -15,7 +15,7 @@ import Media
 /// of the pair says by the motion of each layer, and what the pictures around say.
 ///
 /// Where all of them agree the result is the same, so equal pictures stay equal. Where the picture is the mean of the pair, nothing
-/// moves, and it stays. Takes one call at a time; allocates nothing after
+/// moves: it stays, and the network computes only what other places need. Takes one call at a time; allocates nothing after
 /// `init`.
 @safe final class PictureFusion {
     private let network: FusionNetwork
@@ -31,6 +31,8 @@ import Media
     private let beyond: MotionBeyond
     private let taps = BlendTaps()
     private let activations: AlignedMemory
+    /// Where something moves.
+    private let blocks: AlignedMemory
     /// For each thread.
     private let scratch: AlignedMemory
     private let scratchStride: Int
@@ -52,6 +54,7 @@ import Media
         beyond = MotionBeyond(count: layers[0].columns * layers[0].rows)
         taps.fillForEach()
         activations = AlignedMemory(byteCount: network.weights.activationBytes(size: size))
+        blocks = unsafe AlignedMemory(byteCount: Fusion.blockBytes(size: size))
         scratchStride = network.weights.scratchBytes(size: size)
         scratch = AlignedMemory(byteCount: scratchStride * workers.threadCount)
     }
@@ -82,16 +85,19 @@ import Media
         unsafe draw(pair, layer, beyond.inner, withOthers: false, phase: phase, into: 2 * layers.count + 2)
 
         var fusion = unsafe Fusion(
-            kernels, network.weights, made: made.view, output: luma, activations: activations.pointer())
+            kernels, network.weights, made: made.view, output: luma, activations: activations.pointer(),
+            blocks: blocks.pointer())
         for index in 0..<FusionWeights.predictionCount { unsafe fusion.setPrediction(index, prediction(index, pair).view) }
+        var moving = unsafe MovingBlocksStep(fusion: fusion, phase: phase, isSecond: false)
+        workers.run(moving, pieces: moving.pieces, order: .ownPartFirst)
+        moving.isSecond = true
+        workers.run(moving, pieces: moving.pieces, order: .ownPartFirst)
         for number in 0..<FusionWeights.stepCount {
             if isOver() { return }
             let step = unsafe FuseStep(
                 fusion: fusion, step: number, scratch: scratch.pointer(), scratchStride: scratchStride)
             workers.run(step, pieces: step.pieces, order: .ownPartFirst)
         }
-        let keep = unsafe KeepStep(fusion: fusion, phase: phase)
-        workers.run(keep, pieces: keep.pieces, order: .ownPartFirst)
     }
 
     /// The predictions in the network's order: the pair, and what is drawn.

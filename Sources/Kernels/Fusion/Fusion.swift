@@ -12,9 +12,10 @@ import Media
     ///     ``Kernels/motionMargin`` samples around them.
     ///   - output: a plane of the same size. Nothing else is written there.
     ///   - activations: ``FusionWeights/activationBytes(size:)`` bytes, 64-byte aligned, zeroed once.
+    ///   - blocks: ``blockBytes(size:)`` bytes to keep where nothing moves as it is in `output`. Nil: the network computes all.
     public init(
         _ kernels: Kernels, _ weights: FusionWeights, made: PlaneView, output: MutablePlaneView,
-        activations: UnsafeMutableRawPointer
+        activations: UnsafeMutableRawPointer, blocks: UnsafeMutableRawPointer? = nil
     ) {
         unsafe precondition(made.width == output.width && made.height == output.height)
         unsafe self.kernels = kernels
@@ -25,6 +26,10 @@ import Media
         unsafe raw.out_stride = output.stride
         unsafe raw.width = Int32(output.width)
         unsafe raw.height = Int32(output.height)
+        if let blocks = unsafe blocks?.assumingMemoryBound(to: UInt8.self) {
+            unsafe raw.moving = blocks
+            unsafe raw.distance = blocks + Self.blockBytes(size: PictureSize(width: made.width, height: made.height)) / 2
+        }
         let layout = unsafe FusionLayout(weights, size: PictureSize(width: made.width, height: made.height))
         unsafe raw.half = unsafe (layout.half(activations, 0), layout.half(activations, 1))
         unsafe raw.quarter = unsafe (layout.quarter(activations, 0), layout.quarter(activations, 1))
@@ -53,16 +58,27 @@ import Media
         }
     }
 
-    /// Rows of blocks for ``keepStill(phase:rows:)``.
-    public var blockRows: Int {
-        unsafe (Int(raw.height) + Int(BURNISH_FUSION_BLOCK) - 1) / Int(BURNISH_FUSION_BLOCK)
+    /// Bytes of memory for blocks.
+    public static func blockBytes(size: PictureSize) -> Int { unsafe 2 * blocks(size.width) * blocks(size.height) }
+    private static func blocks(_ samples: Int) -> Int {
+        (samples + Int(BURNISH_FUSION_BLOCK) - 1) / Int(BURNISH_FUSION_BLOCK)
+    }
+    /// Rows of blocks for ``findMotion(phase:rows:)`` and ``findReach(rows:)``.
+    public var blockRows: Int { unsafe Self.blocks(unsafe Int(raw.height)) }
+
+    /// Finds in which blocks something moves. The first two predictions must be set. It comes before the first step, for all
+    /// rows, and then ``findReach(rows:)``. Both need the memory for blocks.
+    /// - Parameter phase: where the picture is between the pair, in 1/256.
+    public func findMotion(phase: Int, rows: Range<Int>) {
+        unsafe withUnsafePointer(to: raw) {
+            unsafe burnish_fusion_look($0, Int32(phase), Int32(rows.lowerBound), Int32(rows.upperBound))
+        }
     }
 
-    /// Puts the picture that was there back into some rows of blocks, where nothing moves. The last step must be done.
-    /// - Parameter phase: where the picture is between the pair, in 1/256.
-    public func keepStill(phase: Int, rows: Range<Int>) {
+    /// Finds which blocks the network must compute so that those in which something moves get their samples.
+    public func findReach(rows: Range<Int>) {
         unsafe withUnsafePointer(to: raw) {
-            unsafe burnish_fusion_keep($0, Int32(phase), Int32(rows.lowerBound), Int32(rows.upperBound))
+            unsafe burnish_fusion_reach($0, Int32(rows.lowerBound), Int32(rows.upperBound))
         }
     }
 }
