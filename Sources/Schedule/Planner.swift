@@ -69,6 +69,9 @@ public struct Planner: Policy, Sendable {
         public init() {}
     }
 
+    /// The grants of single frames differ by a factor of two where a tier takes much of the time. A stream that followed each
+    /// would take turns between two tiers.
+    static let framesOfAdvantage = 64.0
     /// An original was nearly late when less than this share of its initial slack is left at emission.
     static let nearlyLate = 1.0 / 16
 
@@ -78,6 +81,8 @@ public struct Planner: Policy, Sendable {
     private var spareCores: Double
     private var allowance = OptionalAllowance()
     private var ladder: Ladder
+    /// How much more the present rung's tier brings than the one below, the mean of some ``framesOfAdvantage``, in dB.
+    private var advantage = 0.0
     private var intervalEstimate: IntervalEstimate
     /// How many synthesised frames are requested with an original, on average.
     private var synthesised: Double?
@@ -233,7 +238,9 @@ public struct Planner: Policy, Sendable {
         let canClimb =
             reason == nil && ladder.position > 0
             && forecast.fits(ladder[ladder.position - 1], limit: configuration.weights.climb)
+        let rung = ladder.rung
         ladder.update(now: frame.now, best: best, isUrgent: isUrgent, canClimb: canClimb, pace: costs.pace)
+        if ladder.rung != rung { advantage = max(0, forecast.advantage(of: ladder.rung, limit: configuration.weights.keep)) }
 
         var plan = FramePlan(
             drop: reason, emitBy: frame.emitBy, tier: .base, tiles: 0, stop: frame.now, synthesised: 0,
@@ -331,18 +338,23 @@ public struct Planner: Policy, Sendable {
     /// - Parameter decodesAll: the stream does not fall to the rung that skips pictures, because those that came at once can all be
     ///   in time.
     /// - Returns: the rung, and whether there is no time for the present one. Without that, a lower rung is only better: more
-    ///   tiles of a cheaper tier bring more.
-    private func bestRung(_ forecast: Forecast, isDropped: Bool, decodesAll: Bool) -> (rung: Int, isUrgent: Bool) {
+    ///   tiles of a cheaper tier have brought more for some time.
+    private mutating func bestRung(_ forecast: Forecast, isDropped: Bool, decodesAll: Bool) -> (rung: Int, isUrgent: Bool) {
         var rung = ladder.position
         let keep = configuration.weights.keep
         let countsLatency = !isDropped && forecast.isSafelyInTime
+        let present = ladder.rung
+        let hasTime = countsLatency ? forecast.hasTime(for: present, limit: keep) : forecast.keepsUp(present, limit: keep)
+        if hasTime, countsLatency {
+            advantage += (forecast.advantage(of: present, limit: keep) - advantage) / Self.framesOfAdvantage
+            if advantage >= 0 { return (rung, false) }
+            rung += 1
+        }
         while rung < ladder.count - 1, ladder[rung + 1].decodesAll || !decodesAll {
             let level = ladder[rung]
             if countsLatency ? forecast.fits(level, limit: keep) : forecast.keepsUp(level, limit: keep) { break }
             rung += 1
         }
-        let present = ladder.rung
-        let hasTime = countsLatency ? forecast.hasTime(for: present, limit: keep) : forecast.keepsUp(present, limit: keep)
         return (rung, !hasTime)
     }
 
