@@ -209,7 +209,9 @@ struct Forecast {
     /// Whether there is time for a rung, and its tier brings more than the one below.
     /// - Parameter limit: the share of an interval that it may use. The tier's benefit must exceed the other's by the same
     ///   margin.
-    func fits(_ rung: Rung, limit: Double) -> Bool { hasTime(for: rung, limit: limit) && advantage(of: rung, limit: limit) >= 0 }
+    func fits(_ rung: Rung, limit: Double) -> Bool {
+        hasTime(for: rung, limit: limit) && advantage(of: rung, limit: limit) >= 0
+    }
 
     /// How much more the tier of a rung brings to this frame than the one below, with the margin of ``fits(_:limit:)``, in dB.
     func advantage(of rung: Rung, limit: Double) -> Double {

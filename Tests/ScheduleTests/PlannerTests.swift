@@ -61,6 +61,32 @@ import Testing
         }
     }
 
+    /// Where much of the pictures changes for less than a second, the cheaper network would do more of them.
+    @Test func aTierIsLeftForACheaperOneOnlyWhereThatBringsMoreOnTheMean() {
+        var planner = Planner(configuration())
+        var now = MonotonicTime(nanoseconds: 1_000_000_000)
+        func run(_ frames: Int, tiles: Int) {
+            for _ in 0..<frames {
+                now = now + Self.frameTime
+                let plan = planner.plan(FrameRequest(now: now, emitBy: now + .milliseconds(75), tiles: tiles))
+                planner.observe(.decode, .milliseconds(2.0))
+                planner.observe(.base, .milliseconds(2.5))
+                if plan.tier > .base { planner.observe(.tile(plan.tier), .milliseconds(plan.tier == .neuralM ? 0.4 : 0.04)) }
+                planner.observe(.encode, .milliseconds(8.0))
+                planner.emitted(slack: .milliseconds(30))
+            }
+        }
+        run(200, tiles: 60)
+        #expect(planner.level.tier == .neuralM)
+        for _ in 0..<5 {
+            run(24, tiles: 600)
+            #expect(planner.level.tier == .neuralM)
+            run(60, tiles: 60)
+        }
+        run(200, tiles: 600)
+        #expect(planner.level.tier == .neuralS)
+    }
+
     /// Another budget moves all deadlines at once, which is no longer time between originals.
     @Test func anotherBudgetDoesNotChangeTheInterval() {
         var (planner, now) = trained()
