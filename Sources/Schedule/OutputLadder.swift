@@ -38,6 +38,8 @@ public struct OutputLadder: Sendable {
         public var base = 2.0
         /// Encoding with the fastest preset, for each pixel of the output.
         public var encode = 9.0
+        /// Synthesising a frame, for each of its pixels.
+        public var synthesise = 10.0
 
         public init() {}
     }
@@ -60,11 +62,14 @@ public struct OutputLadder: Sendable {
         public var mean: Costs
         /// The time between two pictures, as it is. Headers may say another one, or none.
         public var interval: Nanoseconds?
+        /// Frames that were to be synthesised with each picture.
+        public var synthesised = 0.0
 
-        public init(low: Costs, mean: Costs, interval: Nanoseconds? = nil) {
+        public init(low: Costs, mean: Costs, interval: Nanoseconds? = nil, synthesised: Double = 0) {
             self.low = low
             self.mean = mean
             self.interval = interval
+            self.synthesised = synthesised
         }
     }
 
@@ -100,6 +105,8 @@ public struct OutputLadder: Sendable {
         public var encoders = 2
         /// Whether networks are to refine the pictures.
         public var isRefined = false
+        /// Frames that are to be synthesised with each picture, until pictures show it.
+        public var synthesised = 0.0
 
         public init(input: PictureSize, interval: Nanoseconds) {
             self.input = input
@@ -150,6 +157,7 @@ public struct OutputLadder: Sendable {
     public let stream: Stream
     /// The time between two pictures: what the headers say, until pictures show it.
     private var interval: Nanoseconds
+    private var synthesised: Double
     /// The choices, the best one first.
     public let choices: [OutputChoice]
     public private(set) var position = 0
@@ -158,6 +166,8 @@ public struct OutputLadder: Sendable {
     private let costsAtStart: Costs
     private var troubleSince: MonotonicTime?
     private var safeSince: MonotonicTime?
+    /// Since when there is no time for synthesised frames that a faster preset would leave.
+    private var crowdedSince: MonotonicTime?
     /// When pictures became like the choice.
     private var changed: MonotonicTime?
     /// Since when pictures are enhanced that are not like the choice.
@@ -184,6 +194,7 @@ public struct OutputLadder: Sendable {
     ) {
         self.stream = stream
         interval = stream.interval
+        synthesised = stream.synthesised
         self.costs = costs
         costsAtStart = costs
         var choices: [OutputChoice] = []
@@ -197,7 +208,7 @@ public struct OutputLadder: Sendable {
             for preset in [slowest, .quick, .ultrafast] where preset <= slowest {
                 // A slower preset for smaller pictures is no step down where it takes as long as a faster one for larger pictures.
                 let choice = OutputChoice(size: size, preset: preset)
-                let need = Self.need(of: choice, stream, stream.interval, Costs()).cores
+                let need = Self.need(of: choice, stream, stream.interval, 0, Costs()).cores
                 if need < least { choices.append(choice) }
                 least = min(least, need)
             }
@@ -219,21 +230,21 @@ public struct OutputLadder: Sendable {
     /// No output is worth an encode, whatever the machine has.
     public var onlyBypasses: Bool { choices.count == 1 && choice.isBypass }
 
-    /// What a choice needs, by the present costs.
-    public func need(of choice: OutputChoice) -> Need { Self.need(of: choice, stream, interval, costs) }
+    /// What a choice needs for the pictures that come, by the present costs.
+    public func need(of choice: OutputChoice) -> Need { Self.need(of: choice, stream, interval, 0, costs) }
 
     private static func need(
-        of choice: OutputChoice, _ stream: Stream, _ interval: Nanoseconds, _ costs: Costs
+        of choice: OutputChoice, _ stream: Stream, _ interval: Nanoseconds, _ synthesised: Double, _ costs: Costs
     ) -> Need {
         guard !choice.isBypass else { return Need(cores: 0, share: 0) }
         let enlargement = stream.enlargement(to: choice.size)
         let decode = costs.decode * Double(stream.input.samples)
-        let base = costs.base * enlargement.work
-        let encode = costs.encode * Double(enlargement.output.samples) * choice.preset.weight
+        let enhance = costs.base * enlargement.work + synthesised * costs.synthesise * Double(enlargement.largest.samples)
+        let encode = (1 + synthesised) * costs.encode * Double(enlargement.output.samples) * choice.preset.weight
         let interval = Double(interval.count)
         let busiest = max(
-            decode, base / Double(stream.workers), encode / Planner.coresEncoding(threads: stream.encoders))
-        return Need(cores: (decode + base + encode) / interval, share: busiest / interval)
+            decode, enhance / Double(stream.workers), encode / Planner.coresEncoding(threads: stream.encoders))
+        return Need(cores: (decode + enhance + encode) / interval, share: busiest / interval)
     }
 
     public var need: Need { need(of: choice) }
@@ -248,8 +259,22 @@ public struct OutputLadder: Sendable {
     }
 
     private func firstThatFits(_ cores: Double, from first: Int, limit: Double, _ costs: Costs) -> Int {
-        choices.indices.first { $0 >= first && Self.need(of: choices[$0], stream, interval, costs).fits(cores, limit: limit) }
-            ?? choices.count - 1
+        choices.indices.first { $0 >= first && fits($0, cores, limit: limit, costs) } ?? choices.count - 1
+    }
+
+    /// Whether a choice fits, and takes no synthesised frames that a faster preset for the same pictures would leave.
+    private func fits(_ step: Int, _ cores: Double, limit: Double, _ costs: Costs) -> Bool {
+        let size = choices[step].size
+        return Self.need(of: choices[step], stream, interval, 0, costs).fits(cores, limit: limit)
+            && (choices[step].isBypass || fitsWhole(step, cores, limit: limit, costs)
+                || !choices[(step + 1)...].indices.contains {
+                    !choices[$0].isBypass && choices[$0].size == size && fitsWhole($0, cores, limit: limit, costs)
+                })
+    }
+
+    /// Whether a choice fits together with the frames that are to be synthesised.
+    private func fitsWhole(_ step: Int, _ cores: Double, limit: Double, _ costs: Costs) -> Bool {
+        Self.need(of: choices[step], stream, interval, synthesised, costs).fits(cores, limit: limit)
     }
 
     /// Chooses again. While pictures are not like the present choice yet, they say nothing of it, and it stays.
@@ -263,6 +288,7 @@ public struct OutputLadder: Sendable {
         if let observed {
             costs = observed.low
             interval = observed.interval ?? interval
+            synthesised = observed.synthesised
         } else if choice.isBypass {
             forget(until: now)
         }
@@ -284,7 +310,16 @@ public struct OutputLadder: Sendable {
             return true
         }
         troubleSince = nil
-        guard position > 0, !isStruggling, need(of: choices[position - 1]).fits(cores.room, limit: Self.limitToClimb) else {
+        if leavesTooLittle(dealt) {
+            safeSince = nil
+            let since = crowdedSince ?? now
+            crowdedSince = since
+            guard now - since >= Self.timeToClimb else { return false }
+            fall(now: now, cores: dealt, costs)
+            return true
+        }
+        crowdedSince = nil
+        guard position > 0, !isStruggling, fits(position - 1, cores.room, limit: Self.limitToClimb, costs) else {
             safeSince = nil
             return false
         }
@@ -295,12 +330,20 @@ public struct OutputLadder: Sendable {
         let limit = choice.isBypass ? Self.limitAtStart : Self.limitToClimb
         position =
             (0..<position - 1).first { step in
-                now - since >= waits[step] && need(of: choices[step]).fits(cores.room, limit: limit)
+                now - since >= waits[step] && fits(step, cores.room, limit: limit, costs)
             } ?? position - 1
         climbed = (position, now)
         passesForGain = false
         change(at: now)
         return true
+    }
+
+    /// Whether the present preset leaves no time for synthesised frames that a faster one would leave.
+    private func leavesTooLittle(_ cores: Double) -> Bool {
+        !choice.isBypass && !fitsWhole(position, cores, limit: Self.limitToStay, costs)
+            && choices[(position + 1)...].indices.contains {
+                !choices[$0].isBypass && choices[$0].size == choice.size && fitsWhole($0, cores, limit: Self.limitToFall, costs)
+            }
     }
 
     /// Whether pictures have gained too little for a while, and may pass.
@@ -361,6 +404,7 @@ public struct OutputLadder: Sendable {
         costs.decode += (costsAtStart.decode - costs.decode) * share
         costs.base += (costsAtStart.base - costs.base) * share
         costs.encode += (costsAtStart.encode - costs.encode) * share
+        costs.synthesise += (costsAtStart.synthesise - costs.synthesise) * share
     }
 
     private mutating func fall(now: MonotonicTime, cores: Double, _ costs: Costs) {
@@ -385,6 +429,7 @@ public struct OutputLadder: Sendable {
         changed = now
         troubleSince = nil
         safeSince = nil
+        crowdedSince = nil
     }
 }
 
@@ -396,6 +441,7 @@ extension OutputLadder.Observation {
             return nil
         }
         interval = planner.originalInterval
+        synthesised = planner.requestedFrames
         low = OutputLadder.Costs(planner, preset) { $0.low }
         mean = OutputLadder.Costs(planner, preset) { $0.mean }
     }
@@ -412,6 +458,9 @@ extension OutputLadder.Costs {
         decode = cost(planner.costs[.decode]) / Double(configuration.input.samples)
         base = workers * cost(planner.costs[.base]) / enlargement.work
         encode = encoders * cost(planner.costs[.encode]) / Double(configuration.output.samples) / preset.weight
+        if planner.costs.hasObserved(.synthesise) {
+            synthesise = workers * cost(planner.costs[.synthesise]) / Double(enlargement.largest.samples)
+        }
     }
 
     /// The same costs as a planner's seeds.

@@ -160,6 +160,9 @@ public struct Planner: Policy, Sendable {
     /// time of one, with the same processor time in all.
     public static func coresEncoding(threads: Int) -> Double { 1 / (0.5 + 0.5 / Double(threads)) }
 
+    /// The frames that were to be synthesised with each original, on average.
+    public var requestedFrames: Double { configuration.synthesises ? synthesised ?? 0 : 0 }
+
     public var knownDemand: Capacity.Demand? { demand }
 
     /// The cores that the stream needs.

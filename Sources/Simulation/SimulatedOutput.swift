@@ -39,6 +39,7 @@ struct SimulatedOutput {
         stream.encoders = load.encoders
         ceiling = load.ceiling
         stream.isRefined = ceiling > .base
+        stream.synthesised = Double(load.synthesised)
         let pixelsIn = Double(load.input.width * load.input.height)
         let size = output.size.size(of: load.input)
         var costs = OutputLadder.Costs()

@@ -359,6 +359,8 @@ final class IngestStage {
         stream.workers = options.threads
         stream.encoders = options.encodeThreads
         stream.isRefined = settings.value.tier > .base
+        stream.synthesised =
+            configuration.options.fps.map { max(0, $0.value / rate - 1) } ?? Double(settings.value.interpolate - 1)
         let ladder = OutputLadder(
             stream, best: best, preset: options.preset, mayShrink: !options.keepSize, mayBypass: router.mayChooseBypass,
             purpose: isHeld && purpose == .refinement ? .size : purpose, costs: StartCosts.measured.costs(of: options.codec))
