@@ -12,6 +12,12 @@ import socket
 import threading
 import time
 
+# Bits a second of 45 seconds of T-Mobile's LTE uplink to a phone in a car: means of TMobile-LTE-short.up, Mahimahi's form of a trace of
+# Winstein, Sivaraman, Balakrishnan: Stochastic Forecasts Achieve High Throughput and Low Delay over Cellular Networks (NSDI 2013).
+LTE = [1e6 * rate for rate in (
+    3.5, 3.8, 4.3, 4.3, 5.4, 6.2, 7.0, 8.3, 7.1, 6.0, 3.2, 4.7, 2.8, 2.7, 1.6, 2.3, 4.5, 5.8, 1.9, 2.0, 0.6, 3.3, 1.7,
+    2.5, 4.8, 2.5, 2.8, 3.5, 2.9, 4.9, 9.5, 6.7, 5.4, 7.1, 6.2, 8.0, 11.3, 7.9, 6.8, 7.6, 9.5, 8.7, 7.9, 9.0, 9.6)]
+
 
 class Staircase:
     """A link whose rate changes every `step` seconds, and then stays. Its queue drops what would wait longer than `queue` seconds.
