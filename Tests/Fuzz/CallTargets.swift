@@ -21,7 +21,7 @@ func fuzzCall(_ input: UnsafeRawBufferPointer) {
     (video.extensions.absoluteSendTime, video.extensions.transportSequence, video.extensions.playoutDelay) = (1, 2, 3)
     (video.extensions.absoluteCaptureTime, video.extensions.mid) = (4, 5)
     video.source = 7
-    let tracks = [video, RTPTrack([RTPFormat(.opus, payloadType: 111)])]
+    let tracks = [video, RTPTrack([RTPFormat(.opus, payloadType: 111, redundancy: 63)])]
     var receiver = RTPReceiveSession(tracks)
     (video.extensions.layer, video.extensions.repeatedLayer, video.source) = (6, 7, nil)
     video.layers = ["a", "b", "c"].map { RTPLayer(name: $0) }

@@ -136,8 +136,8 @@ struct CallOfferTests {
         #expect(answer.media[1].formats == ["111"] && answer.media[1].parameters(of: 111)["useinbandfec"] == "1")
     }
 
-    /// Chromium sends mono where the answer does not ask for stereo, and sends no redundancy (RFC 2198) where that is refused: the
-    /// codec's own is in its packets.
+    /// Chromium sends mono where the answer does not ask for stereo, and sends no redundancy (RFC 2198) where it offers that
+    /// behind Opus: the codec's own is in its packets.
     @Test(arguments: ["", ";stereo=1", ";stereo=1;sprop-stereo=1", ";stereo=0"]) func soundIsAgreedOnAsItIsOffered(more: String)
         throws
     {
@@ -152,6 +152,21 @@ struct CallOfferTests {
             #expect(parameters["sprop-stereo"] == (more.contains("sprop") ? "1" : nil) && parameters["useinbandfec"] == "1")
             #expect(sound.formats == ["111"] && sound.rtpMaps.map(\.channels) == [2])
         }
+    }
+
+    /// Chromium offers it behind Opus, and sends it where the answer has it first.
+    @Test(arguments: [
+        ("63 111", "111/111", ["63", "111"]), ("63 111", "111/111/111", ["63", "111"]), ("111 63", "111/111", ["111"]),
+        ("63 111", "111", ["111"]), ("63 111", "111/0", ["111"]), ("63 111", "111/", ["111"]),
+        ("63 0 111", "111/111", ["63", "111"]),
+    ]) func redundancyIsTakenFromThoseWhoLikeItBetter(order: String, blocks: String, answered: [String]) throws {
+        let text = Self.edited(
+            ("SAVPF 111 63 0", "SAVPF \(order)"), ("a=rtpmap:63 red/48000/2", "a=rtpmap:63 red/48000/2\na=fmtp:63 \(blocks)"))
+        let offer = try Self.read(text)
+        #expect(offer.tracks[1].payloadType == 111 && offer.tracks[1].encoding == "opus")
+        #expect(offer.tracks[1].redundancyPayloadType == (answered.count > 1 ? 63 : nil))
+        let sound = try SessionDescription(parsing: offer.answer(Self.peerAnswer).text).media[1]
+        #expect(sound.formats == answered && sound.redundancy(of: 111) == (answered.count > 1 ? 63 : nil))
     }
 
     @Test func aPublisherIsToldWithWhichRateToBegin() throws {

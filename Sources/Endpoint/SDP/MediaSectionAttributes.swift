@@ -82,6 +82,18 @@ extension MediaSection {
         }?.payloadType
     }
 
+    /// The format in which packets of another one carry earlier ones along (RFC 2198): `fmtp` names the format for each of them.
+    public func redundancy(of payloadType: UInt8) -> UInt8? {
+        guard let format = rtpMaps.first(where: { $0.payloadType == payloadType }) else { return nil }
+        return rtpMaps.first { map in
+            map.encoding.lowercased() == "red" && map.clockRate == format.clockRate
+                && parameters(of: map.payloadType).keys.contains { key in
+                    let types = key.split(separator: "/", omittingEmptySubsequences: false)
+                    return types.count > 1 && types.allSatisfy { UInt8($0) == payloadType }
+                }
+        }?.payloadType
+    }
+
     /// The sources that are named, each once.
     public var sources: [Source] {
         var all: [Source] = []

@@ -232,6 +232,7 @@ package final class MediaSource: Sendable {
             figures.packetsLost = earlier.packetsLost + losses.found
             figures.packetsRetransmitted = earlier.packetsRetransmitted + losses.repaired
             droppedByWire = wire.packetsDropped
+            figures.packetsCarried = earlier.packetsCarried + losses.carried
             figures.packetsDropped = earlier.packetsDropped + losses.abandoned + droppedByWire
             figures.packetsUnexpected = earlier.packetsUnexpected + session.unexpected
             figures.packetsOfOtherLayers = earlier.packetsOfOtherLayers + session.leftOut

@@ -100,6 +100,8 @@ public struct RTPReceiveSession: ~Copyable {
         public var found: Int64 = 0
         /// Those that came again, after they were asked for.
         public var repaired: Int64 = 0
+        /// Those that a later packet carried along (RFC 2198).
+        public var carried: Int64 = 0
         /// Those that were waited for in vain.
         public var abandoned: Int64 = 0
     }
@@ -108,6 +110,7 @@ public struct RTPReceiveSession: ~Copyable {
         tracks.reduce(into: Losses()) {
             $0.found += $1.lost
             $0.repaired += $1.repaired
+            $0.carried += $1.carried
             $0.abandoned += $1.abandoned
         }
     }
@@ -140,7 +143,7 @@ public struct RTPReceiveSession: ~Copyable {
         guard var packet = RTPPacket(reading: bytes, map: map) else {
             return refuse("what comes is no RTP: send RTP as the session description says")
         }
-        guard let (receiver, format, isRepeat) = place(of: packet, bytes, track) else {
+        guard let (receiver, format, kind) = place(of: packet, bytes, track) else {
             skip(packet, arrival, track)
             // Janus shows with empty packets where it reads feedback. Others keep paths open with them.
             guard !packet.payload.isEmpty else { return refuse(nil) }
@@ -148,6 +151,7 @@ public struct RTPReceiveSession: ~Copyable {
                 "packets of payload type \(packet.payloadType) are left out: the session description names no format for it that"
                     + " can be read")
         }
+        let isRepeat = kind == .again
         if receiver.layers != nil {
             guard let isReceived = follow(receiver, packet, bytes, format, isRepeat, arrival) else { return refuse(nil) }
             guard isReceived else { return true }
@@ -169,14 +173,28 @@ public struct RTPReceiveSession: ~Copyable {
             packet.sequence = UInt16(bytes.bigEndian(at: packet.payload.lowerBound, 2))
             packet.payload = packet.payload.lowerBound + 2..<packet.payload.upperBound
         }
-        let payload = bytes.extracting(packet.payload)
         let hold = receiver.hold(configuration)
+        var redundancy: RedundantBlocks?
+        if kind == .redundant {
+            // One of another codec, such as silence or a tone, or with lengths that lie. Its number is no gap all the same.
+            guard let blocks = RedundantBlocks(reading: bytes, packet.payload),
+                blocks.own.payloadType == receiver.track.formats[format].payloadType
+            else {
+                receiver.skip(packet, arrival: arrival, hold: hold)
+                return refuse(nil)
+            }
+            (redundancy, packet.payload) = (blocks, blocks.own.bytes)
+        }
+        let payload = bytes.extracting(packet.payload)
         var verdict = receiver.insert(payload, packet, format: format, isRepeat: isRepeat, arrival: arrival, hold: hold)
         if verdict == .startsAnew {
             begin(receiver, packet, arrival)
             verdict = receiver.insert(payload, packet, format: format, isRepeat: false, arrival: arrival, hold: hold)
         }
         if verdict == .unexpected { unexpected += 1 }
+        if let redundancy, verdict == .kept {
+            receiver.recover(redundancy, in: bytes, of: packet, format: format, arrival: arrival, hold: hold)
+        }
         alignment.observe(receiver, at: arrival)
         return verdict != .unexpected
     }
@@ -229,23 +247,27 @@ public struct RTPReceiveSession: ~Copyable {
         events.append(.began(track: receiver.index))
     }
 
-    /// Which track a packet belongs to, in which format, and whether it is a repeat.
+    /// How a packet comes: plainly, in the format for those that are sent again, or in the one that carries earlier packets along.
+    private enum PacketKind { case plain, again, redundant }
+
+    /// Which track a packet belongs to, in which format, and how it comes.
     private func place(
         of packet: RTPPacket, _ bytes: Span<UInt8>, _ only: Int?
-    ) -> (RTPTrackReceiver, format: Int, isRepeat: Bool)? {
-        var best: (RTPTrackReceiver, format: Int, isRepeat: Bool)?
+    ) -> (RTPTrackReceiver, format: Int, kind: PacketKind)? {
+        var best: (RTPTrackReceiver, format: Int, kind: PacketKind)?
         var bestScore = -1
         for receiver in tracks where only == nil || only == receiver.index {
             let formats = receiver.track.formats
             let type = packet.payloadType
             let plain = formats.firstIndex { $0.payloadType == type }
-            guard let format = plain ?? formats.firstIndex(where: { $0.retransmission == type }) else { continue }
-            let isRepeat = plain == nil
+            let again = plain ?? formats.firstIndex { $0.retransmission == type }
+            guard let format = again ?? formats.firstIndex(where: { $0.redundancy == type }) else { continue }
+            let kind: PacketKind = plain != nil ? .plain : again != nil ? .again : .redundant
             var score = 0
             if receiver.isNamed(by: packet.extensions, in: bytes) { score += 4 }
             if receiver.source == packet.source { score += 2 }
             if receiver.track.source == packet.source || receiver.track.retransmissionSource == packet.source { score += 1 }
-            if score > bestScore { (best, bestScore) = ((receiver, format, isRepeat), score) }
+            if score > bestScore { (best, bestScore) = ((receiver, format, kind), score) }
         }
         return best
     }

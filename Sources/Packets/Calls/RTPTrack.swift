@@ -25,17 +25,21 @@ public struct RTPFormat: Hashable, Sendable {
     public var channels: Int
     /// The payload type in which its packets are sent again (RFC 4588); nil where they are sent again as they were.
     public var retransmission: UInt8?
+    /// The payload type in which its packets carry earlier ones along (RFC 2198); nil where they come alone.
+    public var redundancy: UInt8?
     /// H.264's parameter sets that the description has, without start codes.
     public var parameterSets: [[UInt8]] = []
 
     public init(
-        _ codec: Codec, payloadType: UInt8, clockRate: Int? = nil, channels: Int = 1, retransmission: UInt8? = nil
+        _ codec: Codec, payloadType: UInt8, clockRate: Int? = nil, channels: Int = 1, retransmission: UInt8? = nil,
+        redundancy: UInt8? = nil
     ) {
         self.codec = codec
         self.payloadType = payloadType
         self.clockRate = clockRate ?? (codec.isVideo ? 90_000 : 48_000)
         self.channels = channels
         self.retransmission = retransmission
+        self.redundancy = redundancy
     }
 }
 
@@ -118,7 +122,8 @@ public struct RTPTrack: Hashable, Sendable {
             let parameters = section.parameters(of: map.payloadType)
             var format = RTPFormat(
                 codec, payloadType: map.payloadType, clockRate: map.clockRate, channels: map.channels,
-                retransmission: section.retransmission(of: map.payloadType))
+                retransmission: section.retransmission(of: map.payloadType),
+                redundancy: codec.isVideo ? nil : section.redundancy(of: map.payloadType))
             format.parameterSets = Self.parameterSets(parameters["sprop-parameter-sets"] ?? "")
             formats.append(format)
             feedback.formUnion(RTPFeedback(attributes: section.feedback(of: map.payloadType)))

@@ -25,6 +25,7 @@ final class RTPTrackReceiver {
     private(set) var lost: Int64 = 0
     private(set) var abandoned: Int64 = 0
     private(set) var repaired: Int64 = 0
+    private(set) var carried: Int64 = 0
     /// Of a picture that is sent in several sizes; nil where there is one.
     var layers: SimulcastLayers?
     /// The latest picture that was delivered, and whether its last packet was.
@@ -32,6 +33,8 @@ final class RTPTrackReceiver {
     /// The newest packet of the present source.
     private var newestArrival = MonotonicTime(nanoseconds: 0)
     private var newestFormat = 0
+    /// The packet that was kept last, in the count without wrapping.
+    private var newestNumber: Int64?
     private var beginsLayer = false
     private var reportedSize: PictureSize?
 
@@ -114,6 +117,7 @@ final class RTPTrackReceiver {
 
     func end() {
         layers?.end(track.layers)
+        newestNumber = nil
         source = nil
         isProven = false
         proof.removeAll()
@@ -166,6 +170,7 @@ final class RTPTrackReceiver {
         facts.restartsClock = mapped.restarted || beginsLayer
         beginsLayer = false
         facts.extensions = packet.extensions
+        newestNumber = place.number
         return keep(payload, facts, place, until: hold.end(arrival: arrival, sourceTime: mapped.sourceTime))
     }
 
@@ -183,6 +188,38 @@ final class RTPTrackReceiver {
         facts.format = newestFormat
         facts.arrival = arrival
         _ = keep([UInt8]().span, facts, place, until: hold.end(arrival: arrival, sourceTime: nil))
+    }
+
+    /// Files the earlier packets that the one that was kept last carries along, as far as they are missing. Those that come all the same
+    /// are doubles then.
+    func recover(
+        _ blocks: RedundantBlocks, in bytes: Span<UInt8>, of packet: RTPPacket, format: Int, arrival: MonotonicTime, hold: Hold
+    ) {
+        guard let newestNumber else { return }
+        var blocks = blocks
+        var number = newestNumber - Int64(blocks.count)
+        while let block = blocks.next(in: bytes) {
+            defer { number += 1 }
+            let timestamp = packet.timestamp &- block.age
+            guard block.payloadType == track.formats[format].payloadType, !block.bytes.isEmpty, block.age > 0,
+                block.bytes.count <= PacketRing.room, ring.expected != nil, ring.awaits(number), !ring.isFar(number),
+                order.admits(number, timestamp: timestamp)
+            else { continue }
+            let mapped = clock.map(timestamp, arrival: arrival, isNext: false)
+            var facts = RTPArrival()
+            facts.track = index
+            facts.format = format
+            facts.timestamp = timestamp
+            facts.presentation = MediaTime(ticks: mapped.ticks)
+            facts.arrival = arrival
+            facts.sourceTime = mapped.sourceTime
+            facts.restartsClock = mapped.restarted
+            requests.withdraw(number)
+            carried += 1
+            ring.insert(
+                bytes.extracting(block.bytes), facts, number: number,
+                gapDeadline: hold.end(arrival: arrival, sourceTime: mapped.sourceTime))
+        }
     }
 
     /// Counts what is missing before a packet, or that it was missing.

@@ -72,12 +72,21 @@ struct RetransmissionRequests: Sendable {
         roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
     }
 
+    /// A packet has come another way. What was asked for may come, too, and says how long that took.
+    mutating func withdraw(_ number: Int64) {
+        guard let index = missing.firstIndex(where: { $0.number == number }) else { return }
+        let packet = missing.remove(at: index)
+        if packet.tries > 0 { keep(packet) }
+    }
+
+    private mutating func keep(_ packet: Missing) {
+        if forgotten.count == Self.mostForgotten { forgotten.removeFirst() }
+        forgotten.append(packet)
+    }
+
     /// Nobody waits for packets before this one any more.
     mutating func forget(before number: Int64) {
-        for packet in missing where packet.number < number && packet.tries > 0 {
-            if forgotten.count == Self.mostForgotten { forgotten.removeFirst() }
-            forgotten.append(packet)
-        }
+        for packet in missing where packet.number < number && packet.tries > 0 { keep(packet) }
         missing.removeAll { $0.number < number }
     }
 

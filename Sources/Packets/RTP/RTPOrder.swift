@@ -28,6 +28,9 @@ struct RTPOrder: Sendable {
     /// are another source's.
     static let mostRepeatedAhead: Int64 = 64
 
+    /// What is lost for longer is not repaired by what later packets carry along.
+    private static let mostCompared: Int64 = 32
+
     /// A packet that has come.
     private struct Seen {
         /// In the count without wrapping; ``nothing`` before any.
@@ -67,6 +70,23 @@ struct RTPOrder: Sendable {
         seen[place] = packet
         if !isRepeat { expected = nil }
         return .at(Place(number: packet.number, step: step))
+    }
+
+    /// Whether a packet that is missing may have a time stamp: it lies behind that of the nearest one before that has come, and before
+    /// that of the nearest one behind. Says nothing of packets further away than ``mostCompared``.
+    func admits(_ number: Int64, timestamp: UInt32) -> Bool {
+        for step in 1...Self.mostCompared {
+            let before = seen[place(of: number - step)]
+            guard before.number == number - step else { continue }
+            guard Int32(bitPattern: timestamp &- before.timestamp) > 0 else { return false }
+            break
+        }
+        for step in 1...Self.mostCompared {
+            let behind = seen[place(of: number + step)]
+            guard behind.number == number + step else { continue }
+            return Int32(bitPattern: behind.timestamp &- timestamp) > 0
+        }
+        return true
     }
 
     private mutating func judgeFarOff(_ number: UInt16, _ isRepeat: Bool) -> Verdict {

@@ -56,7 +56,7 @@ extension CallOffer {
     }
 
     private func accepted(_ track: CallTrack, _ offered: MediaSection, _ transport: PeerAnswer) -> MediaSection {
-        let types = [track.payloadType] + (track.retransmissionPayloadType.map { [$0] } ?? [])
+        let types = [track.redundancyPayloadType, track.payloadType, track.retransmissionPayloadType].compactMap { $0 }
         let address = transport.candidates.first
         var section = MediaSection(
             kind: track.kind.rawValue, port: address?.port ?? 9, transport: offered.transport, formats: types.map { String($0) }
@@ -86,6 +86,12 @@ extension CallOffer {
         if let type = track.retransmissionPayloadType {
             section.add("rtpmap", MediaSection.RTPMap(payloadType: type, encoding: "rtx", clockRate: track.clockRate).text)
             section.add("fmtp", "\(type) apt=\(track.payloadType)")
+        }
+        if let type = track.redundancyPayloadType {
+            let map = MediaSection.RTPMap(
+                payloadType: type, encoding: "red", clockRate: track.clockRate, channels: track.channels)
+            section.add("rtpmap", map.text)
+            section.add("fmtp", "\(type) \(track.payloadType)/\(track.payloadType)")
         }
         for (uri, id) in track.extensions.sorted(by: { $0.value < $1.value }) {
             section.add("extmap", SDPHeaderExtension(id: id, uri: uri).text)

@@ -137,6 +137,8 @@ public struct CallOffer: Sendable {
                 channels: format.channels, parameters: section.parameters(of: format.payloadType),
                 retransmissionPayloadType: rules.allowsRetransmissionFormat && kind == .video
                     ? section.retransmission(of: format.payloadType) : nil,
+                redundancyPayloadType: rules.allowsRedundancy && kind == .audio
+                    ? section.preferredRedundancy(of: format.payloadType) : nil,
                 feedback: feedback, extensions: extensions, sources: section.sources.map(\.id), retransmissionSources: pairs,
                 layers: layers,
                 layerSources: layerSources))

@@ -28,6 +28,8 @@ public struct CallRules: Hashable, Sendable {
     public var hasSound: Bool
     /// Packets may be sent again in a format of their own (RFC 4588).
     public var allowsRetransmissionFormat: Bool
+    /// Packets of sound may carry earlier ones along (RFC 2198) for those who offer that before the plain format.
+    public var allowsRedundancy: Bool
     /// Feedback for the picture, as in `rtcp-fb`.
     public var videoFeedback: Set<String>
     public var audioFeedback: Set<String>
@@ -37,13 +39,13 @@ public struct CallRules: Hashable, Sendable {
     public init(
         video: [VideoFormat], h264Profiles: [H264Profile] = H264Profile.allCases,
         packetizationModes: Set<String> = ["", "1"], hasSound: Bool = true,
-        allowsRetransmissionFormat: Bool = true,
+        allowsRetransmissionFormat: Bool = true, allowsRedundancy: Bool = false,
         videoFeedback: Set<String> = ["nack", "nack pli", "ccm fir", "goog-remb", "transport-cc"],
         audioFeedback: Set<String> = ["transport-cc"], extensions: Set<String> = Self.knownExtensions
     ) {
         (self.video, self.h264Profiles, self.hasSound) = (video, h264Profiles, hasSound)
         self.packetizationModes = packetizationModes
-        self.allowsRetransmissionFormat = allowsRetransmissionFormat
+        (self.allowsRetransmissionFormat, self.allowsRedundancy) = (allowsRetransmissionFormat, allowsRedundancy)
         (self.videoFeedback, self.audioFeedback, self.extensions) = (videoFeedback, audioFeedback, extensions)
     }
 
@@ -62,7 +64,8 @@ public struct CallRules: Hashable, Sendable {
     static let repeatedLayerName = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id"
 
     /// H.264 before VP8: Burnish decodes both, and browsers encode H.264 for less.
-    public static let publisher = CallRules(video: [.h264, .vp8], packetizationModes: ["", "0", "1"])
+    public static let publisher = CallRules(
+        video: [.h264, .vp8], packetizationModes: ["", "0", "1"], allowsRedundancy: true)
     /// What we send is H.264, mostly of High profile. A decoder may be made for what was agreed on and show nothing else.
     public static let viewer = CallRules(
         video: [.h264], h264Profiles: [.high, .constrainedHigh, .main, .constrainedBaseline, .baseline])
@@ -103,6 +106,15 @@ extension CallRules {
 }
 
 extension MediaSection {
+    /// The format of packets that carry earlier ones along, where it stands before the plain one: browsers offer it behind, and send it
+    /// where an answer has it first.
+    func preferredRedundancy(of payloadType: UInt8) -> UInt8? {
+        guard let redundancy = redundancy(of: payloadType),
+            payloadTypes.first(where: { $0 == redundancy || $0 == payloadType }) == redundancy
+        else { return nil }
+        return redundancy
+    }
+
     /// The formats that are offered, in words; without those that only protect others.
     func offeredFormats(_ kind: CallTrack.Kind) -> String {
         var all: [String] = []
@@ -160,6 +172,8 @@ public struct CallTrack: Hashable, Sendable {
     public var parameters: [String: String]
     /// The format of packets that are sent again.
     public var retransmissionPayloadType: UInt8?
+    /// The format of packets that carry earlier ones along (RFC 2198), where the offer likes it better than the plain one.
+    public var redundancyPayloadType: UInt8?
     /// What both sides understand, as in `rtcp-fb`.
     public var feedback: [String]
     /// Header extensions: numbers by URI.

@@ -344,7 +344,7 @@ extension RTPTrack {
         self.init([
             RTPFormat(
                 codec, payloadType: track.payloadType, clockRate: track.clockRate, channels: track.channels,
-                retransmission: track.retransmissionPayloadType)
+                retransmission: track.retransmissionPayloadType, redundancy: track.redundancyPayloadType)
         ])
         feedback = RTPFeedback(attributes: Array(track.feedback))
         extensions = RTPExtensionMap(track.extensions.map { SDPHeaderExtension(id: $1, uri: $0) })

@@ -48,7 +48,7 @@ import Testing
 
     /// What lies in the map in the order of an enumeration.
     @Test func theEnumerationsAreThoseOfThisVersion() {
-        #expect(TelemetryLayout.version & 0xFFFF_FFFF == 9)
+        #expect(TelemetryLayout.version & 0xFFFF_FFFF == 10)
         #expect(FrameKind.allCases.map(\.name) == ["original", "synthesised", "repeated"])
         #expect(
             DropReason.allCases.map(\.name) == [
@@ -66,8 +66,9 @@ import Testing
         #expect(OutputWords.legWords <= TelemetryLayout.legStride)
         #expect(
             LegFigureTable.rows.map(\.snakeCase) == [
-                "connections", "packets_sent", "packets_received", "packets_lost", "packets_retransmitted", "packets_dropped",
-                "packets_belated", "packets_unexpected", "packets_of_other_layers", "pictures_refused", "reports",
+                "connections", "packets_sent", "packets_received", "packets_lost", "packets_retransmitted", "packets_carried",
+                "packets_dropped", "packets_belated", "packets_unexpected", "packets_of_other_layers", "pictures_refused",
+                "reports",
                 "reports_rejected", "messages_unstamped", "bytes_sent", "bytes_received", "handshakes_dropped",
                 "packets_buffered", "round_trip_time", "window",
             ])

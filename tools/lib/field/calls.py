@@ -84,8 +84,10 @@ class Offer:
     def picture(self, *formats, lines=(), **options):
         return self.section("video", formats or [self.H264], *lines, **options)
 
-    def sound(self, **options):
-        return self.section("audio", [("opus/48000/2", "minptime=10;useinbandfec=1")], **options)
+    OPUS = ("opus/48000/2", "minptime=10;useinbandfec=1")
+
+    def sound(self, *formats, **options):
+        return self.section("audio", formats or [self.OPUS], **options)
 
     def text(self):
         names = " ".join(str(place) for place, each in enumerate(self.sections) if " 0 UDP" not in each[0] or "a=bundle-only" in each)
@@ -112,6 +114,9 @@ MODES = [  # what is offered, the side, the status, what the answer or the reaso
         ("h264/90000", "packetization-mode=1; profile-level-id=42E01F"), lines=["a=rtcp-fb:* nack pli"]), ["nack pli"]),
     ("red and ulpfec before H.264", "whip", 201, lambda: Offer().picture("red/90000", "ulpfec/90000", Offer.H264, ("rtx/90000", "apt=98")),
      ["m=video", " 98 99"]),
+    ("RED before Opus", "whip", 201, lambda: Offer().sound(("red/48000/2", "97/97"), Offer.OPUS).picture(),
+     ["SAVPF 96 97", "a=fmtp:96 97/97"]),
+    ("Opus before RED", "whip", 201, lambda: Offer().sound(Offer.OPUS, ("red/48000/2", "96/96")), ["SAVPF 96\r\n"]),
 ]
 FORMATS = [
     ("AV1 alone", "whip", 406, lambda: Offer().picture("AV1/90000"), ["AV1", "H264 (packetization-mode 0 or 1", "VP8"]),
