@@ -27,15 +27,18 @@ public struct PeerOffer: Sendable {
     public var token: String?
     /// What a viewer asks for; nil for what their link carries.
     public var layer: ViewerLayer?
+    /// The one that a viewer's program shows; nil for any.
+    public var profile: ViewerProfile?
 
     public init(
-        description: String, userFragment: String, takesOver: Bool = false, token: String? = nil, layer: ViewerLayer? = nil
+        description: String, userFragment: String, takesOver: Bool = false, token: String? = nil, layer: ViewerLayer? = nil,
+        profile: ViewerProfile? = nil
     ) {
         self.token = token
         self.description = description
         self.userFragment = userFragment
         self.takesOver = takesOver
-        self.layer = layer
+        (self.layer, self.profile) = (layer, profile)
     }
 }
 

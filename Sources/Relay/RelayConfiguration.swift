@@ -57,6 +57,12 @@ public struct RelayConfiguration: Sendable {
         return ExtraEncoding(codec: .vp8, box: ExtraEncoding.vp8Box)
     }
 
+    /// The encode for viewers of calls whose programs show constrained baseline alone; nil without calls.
+    var baselineEncoding: ExtraEncoding? {
+        guard outputs.contains(where: { if case .call = $0 { true } else { false } }) else { return nil }
+        return ExtraEncoding(codec: .baseline, box: ExtraEncoding.baselineBox)
+    }
+
     /// Whether viewers of calls may be promised pictures in VP8.
     public var servesVP8: Bool { vp8Encoding != nil }
 

@@ -46,17 +46,19 @@ public struct OfferedCall: Hashable, Sendable {
     public var takesOver: Bool
     /// What a viewer asks for; nil for what their link carries.
     public var layer: ViewerLayer?
+    /// The one that a viewer's program shows; nil for any.
+    public var profile: ViewerProfile?
 
     public init(
         number: UInt64, stream: String, side: CallSide, description: String, takesOver: Bool = false,
-        layer: ViewerLayer? = nil
+        layer: ViewerLayer? = nil, profile: ViewerProfile? = nil
     ) {
         self.number = number
         self.stream = stream
         self.side = side
         self.description = description
         self.takesOver = takesOver
-        self.layer = layer
+        (self.layer, self.profile) = (layer, profile)
     }
 }
 

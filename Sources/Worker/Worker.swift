@@ -162,10 +162,11 @@ public final class Worker: Sendable {
             stream(name)?.recordings.receive(id, path, descriptors.first, fault: fault)
         case .share(let name, let dealt, let optional, let room):
             stream(name)?.share(dealt: dealt, optional: optional, room: room)
-        case .offer(let id, let name, let side, let description, let takesOver, let layer):
+        case .offer(let id, let name, let side, let description, let takesOver, let layer, let profile):
             offer(
                 OfferedCall(
-                    number: id, stream: name, side: side, description: description, takesOver: takesOver, layer: layer))
+                    number: id, stream: name, side: side, description: description, takesOver: takesOver, layer: layer,
+                    profile: profile))
         case .restartCall(let id, let call, let userFragment, let password):
             restart(RestartedCall(number: call, userFragment: userFragment, password: password), id)
         case .chooseLayer(let call, let layer): desk?.choose(layer, forCall: call)

@@ -43,9 +43,10 @@ public enum SupervisorMessage: ChannelMessage {
     /// Answer a peer's offer (SDP), with ``WorkerMessage/answered(id:description:)`` or ``WorkerMessage/refusedCall(id:_:)``. The
     /// call has the number `id` from then on.
     /// A peer that publishes takes the place of one who is still heard where `takesOver` is set.
-    /// A viewer may ask for a `layer`; nil is the one that their link carries.
+    /// A viewer may ask for a `layer`; nil is the one that their link carries. So may one whose program shows a `profile` alone.
     case offer(
-        id: UInt64, stream: String, side: CallSide, description: String, takesOver: Bool = false, layer: ViewerLayer? = nil)
+        id: UInt64, stream: String, side: CallSide, description: String, takesOver: Bool = false, layer: ViewerLayer? = nil,
+        profile: ViewerProfile? = nil)
     /// Restart a call's ICE session with its peer's new names, and answer like an offer: with a fragment (RFC 8840). The call goes on
     /// where it is until the peer has moved.
     case restartCall(id: UInt64, call: UInt64, userFragment: String, password: String)

@@ -105,7 +105,7 @@ import WorkerProtocol
         case .showPast(let id, _, let side, let place, _, _, let keeps): show(id, side, place, descriptors, keepsUnits: keeps)
         case .cutClip(let id, _, let from, let to, _, let ofInput): cut(id, from, to, descriptors, ofInput ? "units" : "clip")
         case .react(let id, _, let reaction): channel.send(.changed(id: id, fault: reaction.x > 0.9 ? "it is refused" : nil))
-        case .offer(let id, let stream, let side, let description, _, _): answer(id, stream, side, description)
+        case .offer(let id, let stream, let side, let description, _, _, _): answer(id, stream, side, description)
         case .restartCall(let id, let call, let userFragment, _):
             channel.send(.answered(id: id, description: "a=ice-ufrag:\(userFragment)-\(call)\r\n"))
         case .chooseLayer(let call, let layer):

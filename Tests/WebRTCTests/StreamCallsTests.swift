@@ -78,6 +78,46 @@ import WorkerProtocol
         #expect(remarks.withLock { $0.count } == 2)
     }
 
+    /// The one more encode of a stream belongs to who came first: one in VP8, or some in constrained baseline.
+    @Test func constrainedBaselineIsForThoseWhoAskWhileNoVP8IsMade() throws {
+        let identity = try #require(DTLSIdentity())
+        var configuration = RelayConfiguration(input: try StreamURL("whip:a"), output: try StreamURL("whep:a"))
+        guard configuration.servesVP8 else { return }
+        let calls = try #require(try StreamCalls(&configuration, identity: identity) { _, _, _ in })
+        defer { calls.close() }
+        let text = CallOfferTests.offer.replacing("a=sendonly", with: "a=recvonly")
+        let inVP8 = text.replacing("H264/90000", with: "H265/90000")
+        func watch(_ number: UInt64, _ text: String, _ profile: ViewerProfile? = nil) -> Result<String, CallRefusal> {
+            calls.answer(OfferedCall(number: number, stream: "a", side: .play, description: text, profile: profile))
+        }
+        let answer = try SessionDescription(parsing: watch(1, text, .baseline).get())
+        #expect(
+            answer.media[0].parameters(of: 109)["profile-level-id"] == "42e01f" && answer.media[0].formats == ["109", "114"])
+        // Others get the best that they offer, and no VP8 meanwhile.
+        #expect(try SessionDescription(parsing: watch(2, text).get()).media[0].formats == ["127"])
+        #expect(try watch(3, inVP8).get().contains("m=video 0 "))
+        calls.hangUp(1)
+        while try watch(4, inVP8).get().contains("m=video 0 ") {
+            calls.hangUp(4)
+            (MonotonicTime.now() + .milliseconds(1)).sleep()
+        }
+        guard case .failure(let refusal) = watch(5, text, .baseline) else { return #expect(Bool(false)) }
+        #expect(
+            refusal.kind == .noRoom && refusal.text.contains("VP8 for another viewer")
+                && refusal.text.contains("profile=baseline"))
+        // One who shows none of it.
+        let high = text.replacing("42e01f", with: "64001f").replacing("42001f", with: "64001f")
+        calls.hangUp(4)
+        while true {
+            let text = try? watch(6, high, .baseline).get()
+            if let text {
+                #expect(text.contains("m=video 0 "))
+                break
+            }
+            (MonotonicTime.now() + .milliseconds(1)).sleep()
+        }
+    }
+
     @Test func aRestartIsAnsweredWhileItsCallGoesOn() throws {
         let identity = try #require(DTLSIdentity())
         var configuration = RelayConfiguration(input: try StreamURL("whip:a"), output: .standardStream)

@@ -52,6 +52,10 @@ import WorkerProtocol
             #"{"offer":{"description":"v=0\r\n","id":5,"side":"publish","stream":"cam1","takesOver":true}}"#
         ),
         (
+            .offer(id: 6, stream: "cam1", side: .play, description: "v=0\r\n", profile: .baseline),
+            #"{"offer":{"description":"v=0\r\n","id":6,"profile":"baseline","side":"play","stream":"cam1","takesOver":false}}"#
+        ),
+        (
             .chooseLayer(call: 5, layer: .sent), #"{"chooseLayer":{"call":5,"layer":"sent"}}"#
         ),
         (.chooseLayer(call: 5), #"{"chooseLayer":{"call":5}}"#),

@@ -44,6 +44,8 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
     public var choosesCoefficients = false
     /// Of H.264: codes arithmetically, as all presets but ``EncoderPreset/ultrafast`` do, for a tenth more time.
     public var usesCABAC = false
+    /// Of H.264: codes in the constrained baseline profile, whatever else is asked for.
+    public var isBaseline = false
     /// A picture of H.264 is cut into as many slices as there are threads, which costs a little rate and saves delay. Of HEVC, threads
     /// share its rows of blocks.
     public var threads = 1
@@ -97,6 +99,7 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
         }
         if choosesCoefficients || preset == .quick { unsafe context.pointee.trellis = 1 }
         if !adaptsQuantiser { unsafe try set("aq-mode", "none", of: context, at: place) }
+        if isBaseline { unsafe try set("profile", "baseline", of: context, at: place) }
     }
 
     /// The wrapper takes `thread_count` for pictures that are coded side by side, each of which is a picture of delay. x265 gives a

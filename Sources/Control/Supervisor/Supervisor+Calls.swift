@@ -40,7 +40,7 @@ extension Supervisor {
             send(
                 .offer(
                     id: number, stream: stream.name, side: side, description: offer.description, takesOver: offer.takesOver,
-                    layer: offer.layer),
+                    layer: offer.layer, profile: offer.profile),
                 to: worker)
             setTimer()
         }

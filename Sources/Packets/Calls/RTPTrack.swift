@@ -27,6 +27,8 @@ public struct RTPFormat: Hashable, Sendable {
     public var retransmission: UInt8?
     /// The payload type in which its packets carry earlier ones along (RFC 2198); nil where they come alone.
     public var redundancy: UInt8?
+    /// Of H.264: the receiver shows the constrained baseline profile alone.
+    public var isBaseline = false
     /// H.264's parameter sets that the description has, without start codes.
     public var parameterSets: [[UInt8]] = []
 

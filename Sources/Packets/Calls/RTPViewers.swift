@@ -137,7 +137,7 @@ public final class RTPViewer: Sendable {
     private let wire: any RTPSendWire
     private let video: Int?
     private let sound: Int?
-    private let showsVP8: Bool
+    private let format: RTPFormat?
     private let state: Guarded<State>
     private let news: ViewerNews
     /// Looked at for each picture.
@@ -160,7 +160,7 @@ public final class RTPViewer: Sendable {
         self.wire = wire
         video = tracks.firstIndex(where: \.isVideo)
         sound = tracks.firstIndex { !$0.isVideo }
-        showsVP8 = video.map { tracks[$0].formats[0].codec == .vp8 } ?? false
+        format = video.map { tracks[$0].formats[0] }
         state = Guarded(State(session: RTPSendSession(tracks, name: name)))
     }
 
@@ -265,7 +265,10 @@ public final class RTPViewer: Sendable {
     public func has(_ kind: Kind) -> Bool { (kind == .video ? video : sound) != nil }
 
     /// Whether their pictures are to be VP8.
-    public var takesVP8: Bool { showsVP8 }
+    public var takesVP8: Bool { format?.codec == .vp8 }
+
+    /// Whether they are to be H.264 of the constrained baseline profile.
+    public var takesBaseline: Bool { format?.isBaseline ?? false }
 
     /// Sends an RTP payload; never waits. No allocation.
     /// - Parameters:

@@ -28,6 +28,7 @@ final class ExtraEncode: Sendable {
     /// What the operator asked for, by codec; nil for what may not be.
     let small: ExtraEncoding?
     let vp8: ExtraEncoding?
+    let baseline: ExtraEncoding?
 
     /// The newest picture that has not been taken. One that waits gives way to the next.
     let pictures = BoundedQueue<ExtraPicture>(capacity: 1)
@@ -40,16 +41,25 @@ final class ExtraEncode: Sendable {
     private let wantedBehind = Atomic<Int64>(.max)
     private let thousandths = Atomic<Int>(0)
 
-    init(small: ExtraEncoding?, vp8: ExtraEncoding? = nil) { (self.small, self.vp8) = (small, vp8) }
+    init(small: ExtraEncoding?, vp8: ExtraEncoding? = nil, baseline: ExtraEncoding? = nil) {
+        (self.small, self.vp8, self.baseline) = (small, vp8, baseline)
+    }
 
-    func encoding(_ codec: ExtraEncoding.Codec) -> ExtraEncoding? { codec == .h264 ? small : vp8 }
+    func encoding(_ codec: ExtraEncoding.Codec) -> ExtraEncoding? {
+        switch codec {
+        case .h264: small
+        case .vp8: vp8
+        case .baseline: baseline
+        }
+    }
 
     /// Whether viewers may ever need it.
-    var canBeNeeded: Bool { small != nil || vp8 != nil }
+    var canBeNeeded: Bool { small != nil || vp8 != nil || baseline != nil }
 
     /// What it can give, as far as is known.
     var offer: ExtraOffer {
-        var offer = ExtraOffer(hasVP8: vp8 != nil && !hasFailed(.vp8))
+        var offer = ExtraOffer(
+            hasVP8: vp8 != nil && !hasFailed(.vp8), hasBaseline: baseline != nil && !hasFailed(.baseline))
         if let small, !hasFailed(.h264) { offer.small = small.box.map { small.rates(of: $0).lowerBound } }
         return offer
     }

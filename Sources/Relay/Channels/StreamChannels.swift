@@ -43,7 +43,8 @@ struct StreamChannels: Sendable {
         available = AvailableCores(Cores(ProcessorLimit.current.share))
         past = Past(configuration.options)
         past?.follow(settings)
-        extra = ExtraEncode(small: configuration.smallEncoding, vp8: configuration.vp8Encoding)
+        extra = ExtraEncode(
+            small: configuration.smallEncoding, vp8: configuration.vp8Encoding, baseline: configuration.baselineEncoding)
         recording = Recording(byteCount: configuration.recordingMemory)
     }
 }

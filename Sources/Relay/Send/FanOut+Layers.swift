@@ -8,6 +8,24 @@ struct ExtraOffer: Hashable, Sendable {
     var small: Int?
     /// Whether there can be one in VP8.
     var hasVP8 = false
+    /// Whether there can be one in constrained baseline.
+    var hasBaseline = false
+
+    func has(_ codec: ExtraEncoding.Codec) -> Bool {
+        switch codec {
+        case .h264: small != nil
+        case .vp8: hasVP8
+        case .baseline: hasBaseline
+        }
+    }
+}
+
+extension ExtraEncoding.Codec {
+    /// What a viewer's program shows alone; nil for one that shows any H.264.
+    init?(onlyOf viewer: RTPViewer) {
+        guard viewer.takesVP8 || viewer.takesBaseline else { return nil }
+        self = viewer.takesVP8 ? .vp8 : .baseline
+    }
 }
 
 /// Viewers of calls who get another layer than the encoder's pictures (``LayerChoice``, ``LayerSwitch``).
@@ -33,14 +51,17 @@ extension FanOut {
         }
     }
 
-    /// The one more encode that viewers need; nil for nobody. VP8 comes first: who needs it can get nothing else.
+    /// The one more encode that viewers need; nil for nobody. Those come first who can get nothing else.
     var wantedExtra: ExtraEncoding.Codec? {
-        if servesVP8 { return .vp8 }
-        return receivers.contains { $0.needsExtra && !$0.takesVP8 } ? .h264 : nil
+        servedAlone ?? (receivers.contains { $0.needsExtra && $0.takesOnly == nil } ? .h264 : nil)
     }
 
-    /// Whether somebody gets VP8, or is to get it.
-    var servesVP8: Bool { receivers.contains { $0.takesVP8 && $0.needsExtra } }
+    /// What somebody gets, or is to get, who can get nothing else; nil for nobody. VP8 comes first.
+    var servedAlone: ExtraEncoding.Codec? {
+        var served: ExtraEncoding.Codec?
+        for receiver in receivers where receiver.needsExtra && served != .vp8 { served = receiver.takesOnly ?? served }
+        return served
+    }
 
     /// Behind which picture an encoder is to give a keyframe for viewers who come from other pictures; nil for nobody. Counts as asked.
     /// - Parameter layer: the encode: ``ViewerLayer/enhanced`` or ``ViewerLayer/small``.
@@ -80,8 +101,9 @@ extension FanOut {
         let request = viewer.request
         var layer = request ?? .enhanced
         var isChosen = request == nil && (needs.sent ?? needs.small) != nil && capacity != nil
-        if receivers[index].takesVP8 {
-            layer = extraOffer.hasVP8 && request != .sound ? .small : .sound
+        if let only = receivers[index].takesOnly {
+            let isFree = only == .vp8 || servedAlone != .vp8
+            layer = extraOffer.has(only) && isFree && request != .sound ? .small : .sound
         } else if request == nil {
             let isAlone = !receivers.indices.contains { other in
                 other != index && receivers[other].takesPictures
@@ -95,7 +117,7 @@ extension FanOut {
         } else if layer == .small, needs.small == nil {
             layer = needs.sent == nil ? .enhanced : .sent
         }
-        if layer == .small || receivers[index].takesVP8 { isChosen = true }
+        if layer == .small || receivers[index].takesOnly != nil { isChosen = true }
         // The way to an encode was given up, and pictures were left out meanwhile.
         var hasReturned = receivers[index].layers.want(layer)
         if receivers[index].layers.giveUp(at: now) { hasReturned = true }
@@ -162,7 +184,7 @@ extension FanOut {
         var hasDue = false
         for index in receivers.indices {
             receivers[index].isDue =
-                receivers[index].takesMedia && receivers[index].takesPictures && receivers[index].takesVP8 == (codec == .vp8)
+                receivers[index].takesMedia && receivers[index].takesPictures && (receivers[index].takesOnly ?? .h264) == codec
                 && receivers[index].layers.takesSmall(isKeyframe: isKeyframe, at: media.presentation)
             if receivers[index].isDue { hasDue = true }
         }

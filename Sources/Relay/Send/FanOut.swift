@@ -84,13 +84,13 @@ struct FanOut: ~Copyable {
             // A receiver of a call may have agreed on sound alone.
             let viewer = sink.viewers?.viewer(of: connection)
             let takesPictures = viewer?.has(.video) ?? true
-            let takesVP8 = viewer?.takesVP8 ?? false
-            if takesPictures, !takesVP8 { needsKeyframe = true }
+            let takesOnly = viewer.flatMap { ExtraEncoding.Codec(onlyOf: $0) }
+            if takesPictures, takesOnly == nil { needsKeyframe = true }
             receivers.insert(
                 Receiver(
                     output: output, connection: connection, takesMedia: sink.takesMedia, takesPictures: takesPictures,
-                    takesVP8: takesVP8, keyframe: KeyframeDebt(isOwed: takesPictures),
-                    layers: takesVP8 ? LayerSwitch(.sound) : LayerSwitch()), at: index)
+                    takesOnly: takesOnly, keyframe: KeyframeDebt(isOwed: takesPictures),
+                    layers: takesOnly != nil ? LayerSwitch(.sound) : LayerSwitch()), at: index)
             index += 1
             come += 1
         }
@@ -150,7 +150,8 @@ struct FanOut: ~Copyable {
     ) {
         guard slow.claimTurn(at: now) else { return }
         let needs = LayerChoice.Needs(
-            input: input, encoded: encodedRate.rate, floor: floor, ceiling: ceiling, small: servesVP8 ? nil : extraOffer.small)
+            input: input, encoded: encodedRate.rate, floor: floor, ceiling: ceiling,
+            small: servedAlone == nil ? extraOffer.small : nil)
         let useful = needs.useful(hasFloor: floor != nil, ceiling: ceiling)
         for index in receivers.indices where receivers[index].takesMedia {
             guard let viewer = viewer(receivers[index]), viewer.has(.video) else { continue }

@@ -11,8 +11,8 @@ struct Receiver {
     let takesMedia: Bool
     /// Otherwise it gets sound alone: no unit of video is due to it, and it needs no keyframe.
     let takesPictures: Bool
-    /// Its program shows no H.264, so that it gets the one more encode, in VP8, or sound alone.
-    var takesVP8 = false
+    /// What its program shows alone, so that it gets the one more encode in this codec, or sound alone; nil for any H.264.
+    var takesOnly: ExtraEncoding.Codec?
     /// Whether it waits for a keyframe.
     var keyframe: KeyframeDebt
     /// Whether everything of the unit that goes out now has been accepted.

@@ -21,7 +21,8 @@ enum CallAnswers {
             let offer = PeerOffer(
                 description: text, userFragment: try SessionText.userFragment(of: text).get(),
                 takesOver: request["takeover"] == "true", token: RoomAnswers.bearer(request),
-                layer: request["layer"].flatMap { ViewerLayer(rawValue: $0) })
+                layer: request["layer"].flatMap { ViewerLayer(rawValue: $0) },
+                profile: request["profile"].flatMap { ViewerProfile(rawValue: $0) })
             let call: PresentCall
             do throws(ServiceFault) {
                 call = try await site.service.call(name, side, offer)

@@ -15,13 +15,17 @@ extension Routes {
             name: "layer",
             about: "What to get: the enhanced pictures, those that are sent, or sound alone; without it what the link carries.",
             schema: .choice(ViewerLayer.allCases.map(\.rawValue)))
+        let profile = Route.Parameter(
+            name: "profile",
+            about: "`baseline` gets H.264 of the constrained baseline profile, up to 1280x720, by one more encode.",
+            schema: .choice(ViewerProfile.allCases.map(\.rawValue)))
         let call = Route.Parameter(name: "call", place: .path, about: "The call's id.", schema: .text(most: 64))
         return [
             Route(
                 method: .post, path: path + "/{name}", id: "offer\(id)",
                 summary: side == .publish
                     ? "Publishes to a stream by WebRTC (WHIP, RFC 9725)." : "Watches a stream by WebRTC (WHEP).",
-                access: .calls, parameters: side == .publish ? [name, takeover] : [name, layer],
+                access: .calls, parameters: side == .publish ? [name, takeover] : [name, layer, profile],
                 textType: CallAnswers.description,
                 success: .init(
                     status: .created, about: "The answer (SDP).", content: [(CallAnswers.description, nil)],

@@ -71,6 +71,8 @@ public struct CallRules: Hashable, Sendable {
         video: [.h264], h264Profiles: [.high, .constrainedHigh, .main, .constrainedBaseline, .baseline])
     /// The same where pictures can be sent in VP8, too, to those who take no H.264.
     public static let anyViewer = CallRules(video: [.h264, .vp8], h264Profiles: viewer.h264Profiles)
+    /// One who shows the constrained baseline profile alone.
+    public static let baselineViewer = CallRules(video: [.h264], h264Profiles: [.constrainedBaseline, .baseline])
     /// A viewer who wants sound alone.
     public static let listener = CallRules(video: [])
 }
@@ -82,7 +84,8 @@ extension CallRules {
         return video.map { format in
             guard format == .h264 else { return format.rawValue }
             let modes = packetizationModes.filter { !$0.isEmpty }.sorted().joined(separator: " or ")
-            return "H264 (packetization-mode \(modes); Baseline, Main or High profile, 8 bits, 4:2:0)"
+            let profiles = h264Profiles.contains(.high) ? "Baseline, Main or High" : "Constrained Baseline"
+            return "H264 (packetization-mode \(modes); \(profiles) profile, 8 bits, 4:2:0)"
         }.joined(separator: " or ")
     }
 

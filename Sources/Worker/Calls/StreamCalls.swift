@@ -17,6 +17,9 @@ final class StreamCalls: Sendable {
         var connected: [UInt64: Connected] = [:]
         /// The viewers' ends.
         var views: [UInt64: ViewerCall] = [:]
+        /// Viewers whose programs show nothing but what the one more encode makes: VP8, or constrained baseline.
+        var inVP8: Set<UInt64> = []
+        var inBaseline: Set<UInt64> = []
         var publisher: UInt64?
         var viewers = 0
         var isClosed = false
@@ -127,11 +130,11 @@ final class StreamCalls: Sendable {
             } catch {
                 throw CallRefusal(.malformed, "the offer cannot be read: \(error)")
             }
+            let rules = offer.side == .publish ? CallRules.publisher : try rules(for: offer)
             let call: CallOffer
             do throws(OfferFault) {
                 call = try CallOffer(
-                    description, kind: offer.side == .publish ? .publisher : .viewer,
-                    rules: offer.side == .publish ? .publisher : offer.layer == .sound ? .listener : viewerRules)
+                    description, kind: offer.side == .publish ? .publisher : .viewer, rules: rules)
             } catch {
                 throw CallRefusal(.unacceptable, error.description)
             }
@@ -142,6 +145,19 @@ final class StreamCalls: Sendable {
         } catch {
             return .failure(error)
         }
+    }
+
+    /// What a viewer may get. There is at most one more encode: who came first has it.
+    private func rules(for viewer: OfferedCall) throws(CallRefusal) -> CallRules {
+        if viewer.layer == .sound { return .listener }
+        let (hasVP8, hasBaseline) = state.withLock { (!$0.inVP8.isEmpty, !$0.inBaseline.isEmpty) }
+        guard viewer.profile == .baseline else { return hasBaseline ? .viewer : viewerRules }
+        guard !hasVP8 else {
+            throw CallRefusal(
+                .noRoom,
+                "the stream's one more encode makes VP8 for another viewer now: try again later, or without profile=baseline")
+        }
+        return .baselineViewer
     }
 
     /// Takes a place, which is free again when the call has ended or has not come about.
@@ -217,7 +233,8 @@ final class StreamCalls: Sendable {
         let name = RTPReceiveSession.randomName()
         var sources = CallSources(video: 0, videoRetransmission: 0, audio: 0, name: name)
         let tracks = offer.tracks.map { track in
-            let new = RTPTrack(sending: track)
+            var new = RTPTrack(sending: track)
+            if track.kind == .video, offered.profile == .baseline { new.formats[0].isBaseline = true }
             if track.kind == .video {
                 (sources.video, sources.videoRetransmission) = (new.source ?? 0, new.retransmissionSource ?? 0)
             } else {
@@ -230,7 +247,13 @@ final class StreamCalls: Sendable {
         }
         let (peer, transport) = try add(number, .play, offer, call)
         call.use(peer)
-        state.withLock { if $0.peers[number] != nil { $0.views[number] = call } }
+        state.withLock { state in
+            guard state.peers[number] != nil else { return }
+            state.views[number] = call
+            guard let format = tracks.first(where: \.isVideo)?.formats[0] else { return }
+            if format.codec == .vp8 { state.inVP8.insert(number) }
+            if format.isBaseline { state.inBaseline.insert(number) }
+        }
         return offer.answer(transport, sending: sources, session: number).text
     }
 
@@ -282,6 +305,8 @@ final class StreamCalls: Sendable {
             state.restarts[number] = nil
             state.connected[number] = nil
             state.views[number] = nil
+            state.inVP8.remove(number)
+            state.inBaseline.remove(number)
             if side == .play { state.viewers -= 1 } else if state.publisher == number { state.publisher = nil }
         }
     }

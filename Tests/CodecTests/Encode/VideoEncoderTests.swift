@@ -40,6 +40,25 @@ import Testing
         #expect(outputs.allSatisfy { $0.fault == nil && $0.damage == [] })
     }
 
+    /// The sequence parameter set says profile 66 with constraint_set1, the picture parameter set entropy_coding_mode 0 (H.264, 7.3.2.1 and
+    /// 7.3.2.2), whatever else is asked for; without it presets but the fastest say High.
+    @Test(arguments: [.superfast, .veryfast, .medium, .quick] as [EncoderPreset], [true, false])
+    func constrainedBaselineIsWhatItSays(preset: EncoderPreset, isBaseline: Bool) throws {
+        var configuration = self.configuration()
+        (configuration.preset, configuration.isBaseline) = (preset, isBaseline)
+        (configuration.usesCABAC, configuration.rateControl) = (!isBaseline, .rate(600_000, bufferFrames: 4))
+        let units = try encodeUnits(configuration, count: 20, keyframeEvery: 10)
+        for unit in [units[0], units[10]] {
+            let sets = unit.bytes.indices.dropLast(6).filter { unit.bytes[$0..<$0 + 3].elementsEqual([0, 0, 1]) }
+            let sequence = try #require(sets.first { unit.bytes[$0 + 3] & 31 == 7 })
+            let picture = try #require(sets.first { unit.bytes[$0 + 3] & 31 == 8 })
+            #expect((unit.bytes[sequence + 4] == 66) == isBaseline && (unit.bytes[sequence + 5] & 0x40 != 0 || !isBaseline))
+            // Both numbers are 0, a bit of 1 each.
+            #expect(unit.bytes[picture + 4] & 0xc0 == 0xc0 && (unit.bytes[picture + 4] & 0x20 == 0) == isBaseline)
+        }
+        #expect(try VideoDecoder().decodeAll(units.map(\.bytes)).allSatisfy { $0.fault == nil && $0.damage == [] })
+    }
+
     @Test func aSceneCutIsNoKeyframe() throws {
         let encoder = try VideoEncoder(configuration(64, 64))
         var keys: [Int64] = []

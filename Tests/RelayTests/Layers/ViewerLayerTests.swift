@@ -37,10 +37,12 @@ import Testing
         let capacity: Double?
 
         init(
-            _ viewers: RTPViewers, request: ViewerLayer? = nil, capacity: Double? = nil, codec: RTPFormat.Codec = .h264
+            _ viewers: RTPViewers, request: ViewerLayer? = nil, capacity: Double? = nil, codec: RTPFormat.Codec = .h264,
+            isBaseline: Bool = false
         ) throws {
             self.capacity = capacity
             var track = RTPTrack([RTPFormat(codec, payloadType: 100)])
+            track.formats[0].isBaseline = isBaseline
             track.feedback = [.pictureLoss, .arrivals]
             if capacity != nil { track.extensions.transportSequence = 3 }
             map = track.extensions
@@ -80,6 +82,24 @@ import Testing
         var told: RTPSendSession.Feedback? { own.withLock { $0?.feedback } }
         var packets: [Packet] { state.withLock { $0.packets } }
         var pictures: Int { packets.count(where: \.isMarked) }
+        /// Of the sequence parameter sets, alone in a payload or among others (STAP-A): `profile_idc` and the constraints.
+        var profiles: Set<[UInt8]> {
+            var all: Set<[UInt8]> = []
+            for payload in packets.map(\.payload) {
+                var units = [payload]
+                if payload[0] & 31 == 24 {
+                    units = []
+                    var rest = payload.dropFirst()
+                    while rest.count > 2 {
+                        let size = Int(rest[rest.startIndex]) << 8 | Int(rest[rest.startIndex + 1])
+                        units.append(Array(rest.dropFirst(2).prefix(size)))
+                        rest = rest.dropFirst(2 + size)
+                    }
+                }
+                for unit in units where unit.count > 3 && unit[0] & 31 == 7 { all.insert(Array(unit[1...2])) }
+            }
+            return all
+        }
 
         /// Numbers without a gap, and times that never go back.
         func check() {
@@ -347,6 +367,46 @@ import Testing
         }
         #expect(pictures >= 15 && second.layer == .small && first.pictures >= sent)
         #expect(report.frames.balance && report.frames.dropped == 0, "\(report.text)")
+    }
+
+    /// A program that asks for constrained baseline gets it in full size, from a keyframe on. The other one gets what it would get
+    /// alone, and the smaller encode gives way.
+    @Test func whoAsksForConstrainedBaselineGetsIt() throws {
+        let publisher = try CallKeyframeTests.Publisher(keyframeEvery: 10)
+        let viewers = RTPViewers(capacity: 3)
+        let (first, second, third) = (
+            try Viewer(viewers), try Viewer(viewers, isBaseline: true), try Viewer(viewers, request: .small)
+        )
+        let running = try relay(publisher, to: viewers) {
+            Self.askForSmall(&$0)
+            $0.options.preset = .veryfast
+        }
+        var sent = try send(publisher, from: 0, running) { second.pictures > 0 }
+        sent = try send(publisher, from: sent, running, least: 20) { third.layer == .sent }
+        #expect(running.relay.channels.extra.wanted == .baseline)
+        settleExtra(running, second)
+        let report = try #require(running.stop())
+        second.check()
+        let profiles = second.profiles
+        #expect(!profiles.isEmpty && profiles.allSatisfy { $0[0] == 66 && $0[1] & 0x40 != 0 }, "\(profiles)")
+        #expect(first.profiles.allSatisfy { $0[0] == 100 } && first.layer == .enhanced && first.pictures >= sent)
+        #expect(second.layer == .small && second.pictures >= 15)
+        #expect(report.frames.balance && report.frames.dropped == 0, "\(report.text)")
+    }
+
+    /// There is one more encode at most, and who can show nothing but VP8 comes first.
+    @Test func besideVP8NobodyGetsConstrainedBaseline() throws {
+        guard VP8Encoder.isAvailable else { return }
+        let publisher = try CallKeyframeTests.Publisher(keyframeEvery: 10)
+        let viewers = RTPViewers(capacity: 2)
+        let (first, second) = (try Viewer(viewers, isBaseline: true), try Viewer(viewers, codec: .vp8))
+        let running = try relay(publisher, to: viewers, Self.askForSmall)
+        let sent = try send(publisher, from: 0, running) { second.pictures > 5 && first.layer == .sound }
+        let before = first.pictures
+        _ = try send(publisher, from: sent, running, least: 10) { true }
+        #expect(first.pictures == before && running.relay.channels.extra.wanted == .vp8)
+        let report = try #require(running.stop())
+        #expect(report.frames.balance, "\(report.text)")
     }
 
     /// The only viewer's link carries the publisher's pictures alone: nothing is encoded any more.

@@ -132,7 +132,8 @@ final class ExtraEncodeStage {
         var wanted = VideoEncoderConfiguration(size: size, frameRate: rounded)
         wanted.color = color
         wanted.rateControl = control
-        wanted.preset = .veryfast
+        wanted.preset = codec == .baseline ? .superfast : .veryfast
+        wanted.isBaseline = codec == .baseline
         wanted.leastQuantiser = 18
         encoder = try configuration.makeExtraEncoder(wanted, codec)
         (self.codec, self.frameRate) = (codec, rounded)
@@ -152,7 +153,7 @@ final class ExtraEncodeStage {
 
     private func fail(_ codec: ExtraEncoding.Codec, _ error: CodecError) {
         counters.add(.extraFailed)
-        if failures == 0 { control.report(.message("the \(codec == .vp8 ? "VP8" : "smaller") encode for viewers: \(error)")) }
+        if failures == 0 { control.report(.message("the \(codec.name) encode for viewers: \(error)")) }
         failures += 1
         encoder = nil
         if failures >= Self.mostFailures || error.kind == .unsupportedCodec { extra.fail(codec) }

@@ -2,9 +2,25 @@ import Endpoint
 import Media
 
 /// What the one more encode of a call is, beside that of the enhanced pictures: a smaller one in H.264 for viewers whose link carries
-/// nothing else, or one in VP8 for programs that show no H.264. There is at most one.
+/// nothing else, one in VP8 for programs that show no H.264, or one in constrained baseline for those that show no other H.264. There is
+/// at most one.
 struct ExtraEncoding: Hashable, Sendable {
-    enum Codec: UInt8, Sendable { case h264 = 1, vp8 }
+    /// The numbers are bits of a set.
+    enum Codec: UInt8, Sendable {
+        /// The smaller one.
+        case h264 = 1
+        case vp8 = 2
+        case baseline = 4
+
+        /// For people.
+        var name: String {
+            switch self {
+            case .h264: "smaller"
+            case .vp8: "VP8"
+            case .baseline: "constrained baseline"
+            }
+        }
+    }
 
     var codec: Codec
     /// Pictures are made to fit into it; nil: they keep the size in which they came.
@@ -14,13 +30,15 @@ struct ExtraEncoding: Hashable, Sendable {
 
     /// Larger pictures in VP8 would take a core that other viewers' pictures may need.
     static let vp8Box = PictureSize(width: 640, height: 360)
+    /// The largest pictures of level 3.1 at 30 a second, which programs name that show this profile alone.
+    static let baselineBox = PictureSize(width: 1280, height: 720)
 
     /// Each picture needs so many bits for each sample. With fewer, fewer pictures are encoded.
     static let leastBits = 0.045
     /// What pictures need, at 30 a second: 0.1 bit for each sample, as the encode of the enhanced ones has.
     private static let usualBits = 3
-    /// The lowest rate, as a share of the highest. Viewers of VP8 have nothing else.
-    private var leastShare: Int { codec == .vp8 ? 8 : 3 }
+    /// The lowest rate, as a share of the highest. Viewers of all but the smaller one have nothing else.
+    private var leastShare: Int { codec == .h264 ? 3 : 8 }
     private static let leastRate = 48_000
 
     /// The size of a picture in this encode: of the same shape, even, and no larger.
