@@ -12,7 +12,7 @@ public struct LegFigureTable: Sendable {
     public let packetsRetransmitted = LegFigure<Int64>(
         .ofConnections, "Packets sent again. Input: packets that came as a repeat.")
     public let packetsCarried = LegFigure<Int64>(
-        .ofConnections, "Input: lost packets of sound that the next ones carried along (RED, RFC 2198).")
+        .ofConnections, "Lost packets of sound that the next ones carried along (RED, RFC 2198). Output: packets that did.")
     public let packetsDropped = LegFigure<Int64>(.ofConnections, "Packets that came too late, or could not be sent in time.")
     public let packetsBelated = LegFigure<Int64>(
         .ofConnections, "SRT input: packets that came after their turn, which no read waits for.")

@@ -28,6 +28,8 @@ public struct RTPSendSession: ~Copyable {
         public var refused: Int64 = 0
         /// Packets that left only to show what the link carries (``ProbePlan``).
         public var probes: Int64 = 0
+        /// Packets of sound that carried earlier ones along (``SoundProtection``).
+        public var carrying: Int64 = 0
         /// Pictures are sent twice as far as there is room: an encode that follows the link is to leave some.
         public var isSentTwice = false
         /// How often pictures were lost that its link had no room for once more, so that it got a keyframe instead.
@@ -67,6 +69,7 @@ public struct RTPSendSession: ~Copyable {
     private var gapIsNew = false
     private var plan = ProbePlan()
     private var early = EarlyRepeats()
+    private var protection = SoundProtection()
     /// The encode that the receiver gets leaves room for pictures to be sent twice.
     public var mayRepeatEarly = false {
         didSet { if !mayRepeatEarly { feedback.isSentTwice = false } }
@@ -121,8 +124,9 @@ public struct RTPSendSession: ~Copyable {
         guard
             let packet = unsafe sender.build(
                 head, body, timestamp: sender.timestamp(ofPacket: presentation, at: now), isMarked: isMarked, extensions,
-                at: now)
+                carrying: sender.track.isVideo ? 0 : protection.count(rate: feedback.estimate, at: now), at: now)
         else { return .wouldBlock }
+        if !sender.track.isVideo { feedback.carrying = sender.carrying }
         if extensions.transportSequence != nil { transportSequence &+= 1 }
         repeats.earn(packet.count)
         early.sent(packet.count, rate: feedback.estimate, at: now)
@@ -207,8 +211,9 @@ public struct RTPSendSession: ~Copyable {
     }
 
     /// The receiver has said what it lost.
-    private mutating func apply(fractionLost: Double) {
+    private mutating func apply(fractionLost: Double, at now: MonotonicTime) {
         feedback.reports += 1
+        protection.observe(lost: fractionLost, at: now)
         feedback.fractionLost = fractionLost
         early.observe(lost: fractionLost, roundTrip: feedback.roundTrip)
         feedback.isSentTwice =
@@ -276,9 +281,11 @@ public struct RTPSendSession: ~Copyable {
     private mutating func apply(_ block: RTCPPacket.ReportBlock, at now: MonotonicTime) {
         // What is lost of the sound says little of the rate.
         if tracks.first(where: { $0.source == block.source })?.track.isVideo == true || tracks.count == 1 {
-            apply(fractionLost: Double(block.fractionLost) / 256)
+            apply(fractionLost: Double(block.fractionLost) / 256, at: now)
             lastReceiverReport = now
             arrivals = ArrivalLosses()
+        } else {
+            protection.observe(lost: Double(block.fractionLost) / 256, at: now)
         }
         guard block.lastReport != 0 else { return }
         let middle = UInt32(truncatingIfNeeded: clock.reading(at: now) >> 16)
@@ -292,7 +299,7 @@ public struct RTPSendSession: ~Copyable {
     private mutating func apply(_ report: ArrivalSummary, at now: MonotonicTime) {
         if let last = lastReceiverReport, now - last < Self.receiverReportTimeout { return }
         arrivals.record(packets: report.packets, received: report.received, at: now)
-        if let fraction = arrivals.claim(at: now) { apply(fractionLost: fraction) }
+        if let fraction = arrivals.claim(at: now) { apply(fractionLost: fraction, at: now) }
     }
 
     private mutating func repeatPackets(

@@ -10,11 +10,15 @@ import Media
     private var retransmissionSequence = UInt16.random(in: 0...0x7fff)
     private var sound = SoundStamps()
     private var history: PacketHistory
+    /// Where the receiver reads packets that carry earlier ones along.
+    private var carried: CarriedSound?
     /// Packets that were sent earlier are not sent again.
     private var oldestRepeated = MonotonicTime(nanoseconds: .min)
     private(set) var packets: UInt32 = 0
     private(set) var bytes: UInt32 = 0
     private(set) var hasBegun = false
+    /// Packets that carried earlier ones along.
+    private(set) var carrying: Int64 = 0
     /// Whether packets that are sent again are packets of their own, and not the same bytes.
     var hasOwnRepeats: Bool { track.formats[0].retransmission != nil }
     /// Whether packets of pictures were sent, and can leave again so.
@@ -31,6 +35,7 @@ import Media
         self.track = track
         // Where nothing is sent again, a packet stays until the next one is built.
         history = PacketHistory(capacity: track.feedback.contains(.retransmission) ? 512 : 1)
+        carried = track.formats[0].redundancy == nil ? nil : CarriedSound()
         source = track.source ?? .random(in: 1 ... .max)
         retransmissionSource = track.retransmissionSource ?? .random(in: 1 ... .max)
     }
@@ -55,17 +60,28 @@ import Media
     }
 
     /// Builds a packet and remembers it.
+    /// - Parameter earlier: so many of the packets before it carries along, where the receiver reads that and there is room.
     /// - Returns: the packet, valid until the next one; nil when the payload is too large.
     func build(
         _ head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, timestamp: UInt32, isMarked: Bool,
-        _ extensions: RTPExtensions, at now: MonotonicTime
+        _ extensions: RTPExtensions, carrying earlier: Int = 0, at now: MonotonicTime
     ) -> UnsafeRawBufferPointer? {
         // Before anything is written: the place still has an older packet, which may be asked for.
         guard head.count + body.count <= Self.mostPayload else { return nil }
         let memory = unsafe history.memory(for: sequence)
-        let start = unsafe RTPPacketWriter.writeHeader(
-            to: memory, payloadType: track.formats[0].payloadType, isMarked: isMarked, sequence: sequence,
-            timestamp: timestamp, source: source, extensions, track)
+        let format = track.formats[0]
+        let fitting =
+            carried?.count(before: timestamp, most: earlier, room: Self.mostPayload - head.count - body.count) ?? 0
+        let header = unsafe RTPPacketWriter.writeHeader(
+            to: memory, payloadType: fitting > 0 ? format.redundancy ?? format.payloadType : format.payloadType,
+            isMarked: isMarked, sequence: sequence, timestamp: timestamp, source: source, extensions, track)
+        var start = header
+        if fitting > 0 {
+            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: memory[start...])
+            start += unsafe carried?.write(fitting, before: timestamp, type: format.payloadType, to: room) ?? 0
+            carrying += 1
+        }
+        unsafe carried?.keep(head, body, timestamp: timestamp)
         let count = start + head.count + body.count
         if head.count > 0 {
             unsafe UnsafeMutableRawBufferPointer(rebasing: memory[start...]).copyMemory(from: head)
@@ -73,10 +89,10 @@ import Media
         if body.count > 0 {
             unsafe UnsafeMutableRawBufferPointer(rebasing: memory[(start + head.count)...]).copyMemory(from: body)
         }
-        history.record(sequence, byteCount: count, payload: start, at: now)
+        history.record(sequence, byteCount: count, payload: header, at: now)
         sequence &+= 1
         packets &+= 1
-        bytes &+= UInt32(truncatingIfNeeded: head.count + body.count)
+        bytes &+= UInt32(truncatingIfNeeded: count - header)
         hasBegun = true
         return unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(memory)[..<count])
     }

@@ -323,6 +323,7 @@ public final class RTPViewer: Sendable {
             let feedback = state.session.feedback
             figures.roundTripTime = feedback.roundTrip ?? .zero
             figures.packetsLost = feedback.requested
+            figures.packetsCarried = feedback.carrying
             figures.isConnected = true
             return figures
         }

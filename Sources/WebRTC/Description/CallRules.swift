@@ -68,13 +68,14 @@ public struct CallRules: Hashable, Sendable {
         video: [.h264, .vp8], packetizationModes: ["", "0", "1"], allowsRedundancy: true)
     /// What we send is H.264, mostly of High profile. A decoder may be made for what was agreed on and show nothing else.
     public static let viewer = CallRules(
-        video: [.h264], h264Profiles: [.high, .constrainedHigh, .main, .constrainedBaseline, .baseline])
+        video: [.h264], h264Profiles: [.high, .constrainedHigh, .main, .constrainedBaseline, .baseline], allowsRedundancy: true)
     /// The same where pictures can be sent in VP8, too, to those who take no H.264.
-    public static let anyViewer = CallRules(video: [.h264, .vp8], h264Profiles: viewer.h264Profiles)
+    public static let anyViewer = CallRules(video: [.h264, .vp8], h264Profiles: viewer.h264Profiles, allowsRedundancy: true)
     /// One who shows the constrained baseline profile alone.
-    public static let baselineViewer = CallRules(video: [.h264], h264Profiles: [.constrainedBaseline, .baseline])
+    public static let baselineViewer = CallRules(
+        video: [.h264], h264Profiles: [.constrainedBaseline, .baseline], allowsRedundancy: true)
     /// A viewer who wants sound alone.
-    public static let listener = CallRules(video: [])
+    public static let listener = CallRules(video: [], allowsRedundancy: true)
 }
 
 extension CallRules {

@@ -13,7 +13,9 @@ struct RedundantSoundTests {
         var bytes: [UInt8] = []
         for block in earlier {
             let size = block.bytes.count
-            bytes += [0x80 | block.type, UInt8(block.age >> 6), UInt8(block.age & 63) << 2 | UInt8(size >> 8), UInt8(size & 255)]
+            bytes += [
+                0x80 | block.type, UInt8(block.age >> 6), UInt8(block.age & 63) << 2 | UInt8(size >> 8), UInt8(size & 255),
+            ]
         }
         bytes.append(type)
         for block in earlier { bytes += block.bytes }
@@ -58,7 +60,8 @@ struct RedundantSoundTests {
         var generator = SplitMix64(seed: 2198)
         var taken = 0
         for _ in 0..<20_000 {
-            var bytes = (0..<Int.random(in: 0...64, using: &generator)).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            var bytes = (0..<Int.random(in: 0...64, using: &generator)).map { _ in UInt8.random(in: 0...255, using: &generator)
+            }
             // Short blocks, or none would fit.
             for at in stride(from: 2, to: min(bytes.count - 1, 12), by: 4) { bytes.replaceSubrange(at...at + 1, with: [0, 3]) }
             guard let (earlier, own) = Self.read(bytes) else { continue }
@@ -101,7 +104,8 @@ struct RedundantSoundTests {
     private static func packet(_ number: Int, type: UInt8 = 63, _ payload: [UInt8]) -> [UInt8] {
         var bytes = [UInt8](repeating: 1, count: 12)
         bytes.withUnsafeMutableBytes {
-            RTPHeader(payloadType: type, sequence: UInt16(number), timestamp: UInt32(number) * 960, source: 0x0101_0101).write(to: $0)
+            RTPHeader(payloadType: type, sequence: UInt16(number), timestamp: UInt32(number) * 960, source: 0x0101_0101).write(
+                to: $0)
         }
         return bytes + payload
     }
@@ -119,7 +123,9 @@ struct RedundantSoundTests {
         let path = Path([Self.sound()])
         for number in 1...30 {
             // As many in a row as the next one carries.
-            if number % 10 < 10 - earlier || number == 30 { _ = path.inject(Self.packet(number, with: min(earlier, number - 1))) }
+            if number % 10 < 10 - earlier || number == 30 {
+                _ = path.inject(Self.packet(number, with: min(earlier, number - 1)))
+            }
             path.run(.milliseconds(20))
         }
         #expect(path.numbers == (1...30).map { UInt8($0) })
@@ -196,5 +202,84 @@ struct RedundantSoundTests {
         _ = path.inject(Self.packet(10, with: 3))
         path.run(.milliseconds(1))
         #expect(path.numbers == [9, 10] && path.losses.carried == 0)
+    }
+
+    // MARK: Towards a receiver
+
+    /// Plain packets while nothing is lost; with the packet before, or two, while the receiver reports losses; plain ones again after.
+    @Test(arguments: [(0.0, 0), (0.02, 1), (0.2, 2)]) func packetsCarryOthersWhileSomeAreLost(lossRate: Double, earlier: Int)
+        throws
+    {
+        let path = Path([Self.sound()])
+        var number = 0
+        var sizes: [Int: Int] = [:]
+        func send(seconds: Double) {
+            for _ in 0..<Int(seconds * 50) {
+                path.send(UInt8(number & 255), ticks: Int64(number) * 1_800)
+                if path.newest[1] & 0x7f == 63 { sizes[path.newest.count, default: 0] += 1 }
+                number += 1
+                path.run(.milliseconds(20))
+            }
+        }
+        send(seconds: 5)
+        #expect(path.sentTypes.allSatisfy { $0 == 111 })
+        path.lossRate = lossRate
+        send(seconds: 30)
+        #expect((path.told.carrying > 0) == (earlier > 0) && path.sentTypes.contains(63) == (earlier > 0))
+        // A header of 12 bytes, one for each earlier packet, one for the own, and the payloads of one byte.
+        #expect(sizes.keys.allSatisfy { $0 == 19 || $0 == 24 } && (sizes[14 + 5 * earlier] != nil) == (earlier > 0))
+        let (found, carried) = (path.losses.found, path.losses.carried)
+        #expect(carried * 10 >= found * (earlier > 0 ? 8 : 0), "\(carried) of \(found)")
+        path.lossRate = 0
+        send(seconds: 20)
+        #expect(path.sentTypes.suffix(100).allSatisfy { $0 == 111 })
+    }
+
+    /// Who has not agreed on it gets none, whatever is lost.
+    @Test func nobodyGetsAFormatThatIsNotAgreedOn() {
+        var track = Self.sound()
+        track.formats[0].redundancy = nil
+        let path = Path([track])
+        path.lossRate = 0.2
+        for number in 0..<1000 {
+            path.send(1, ticks: Int64(number) * 1_800)
+            path.run(.milliseconds(20))
+        }
+        #expect(path.told.reports > 5 && path.sentTypes.allSatisfy { $0 == 111 } && path.told.carrying == 0)
+    }
+
+    @Test func aLinkWithoutRoomGetsNoMore() {
+        var protection = SoundProtection()
+        let now = MonotonicTime(nanoseconds: 1)
+        #expect(protection.count(rate: nil, at: now) == 0)
+        protection.observe(lost: 0.05, at: now)
+        #expect(protection.count(rate: nil, at: now) == 1 && protection.count(rate: 2_000_000, at: now) == 1)
+        #expect(protection.count(rate: 100_000, at: now) == 0)
+        protection.observe(lost: 0.1, at: now)
+        #expect(
+            protection.count(rate: nil, at: now + .seconds(14)) == 2 && protection.count(rate: nil, at: now + .seconds(15)) == 0
+        )
+    }
+
+    /// What is too old or too large to be carried is not: silence lies between, or the packets fill a datagram.
+    @Test func whatDoesNotFitIsLeftOut() {
+        var shelf = CarriedSound()
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
+        func keep(_ count: Int, _ timestamp: UInt32) {
+            [UInt8](repeating: 7, count: count).withUnsafeBytes { shelf.keep($0, none, timestamp: timestamp) }
+        }
+        #expect(shelf.count(before: 960, most: 2, room: 1000) == 0)
+        keep(100, 0)
+        keep(100, 960)
+        #expect(shelf.count(before: 1920, most: 2, room: 1000) == 2 && shelf.count(before: 1920, most: 1, room: 1000) == 1)
+        #expect(shelf.count(before: 1920, most: 9, room: 209) == 2 && shelf.count(before: 1920, most: 2, room: 208) == 1)
+        #expect(
+            shelf.count(before: 960 + 16_383, most: 2, room: 1000) == 1
+                && shelf.count(before: 960 + 16_384, most: 2, room: 1000) == 0)
+        #expect(shelf.count(before: 960, most: 2, room: 1000) == 0, "of the same time")
+        keep(1024, 1920)
+        #expect(shelf.count(before: 2880, most: 2, room: 4000) == 0, "nothing lies between")
+        keep(0, 2880)
+        #expect(shelf.count(before: 3840, most: 2, room: 4000) == 0)
     }
 }
