@@ -8,6 +8,7 @@ struct LayerChoiceTests {
         var choice = LayerChoice()
         var needs = LayerChoice.Needs(enhanced: 1_500_000, sent: 800_000, least: 300_000)
         var isAlone = false
+        var isProbed = false
         var now = MonotonicTime(nanoseconds: 1_000_000_000)
 
         /// - Returns: when the layer changed, in seconds from the beginning of this call, and to which.
@@ -16,7 +17,7 @@ struct LayerChoiceTests {
             var changes: [(Double, ViewerLayer)] = []
             while now - start < .seconds(seconds) {
                 let before = choice.layer
-                choice.observe(capacity, needs, isAlone: isAlone, at: now)
+                choice.observe(capacity, needs, isAlone: isAlone, isProbed: isProbed, at: now)
                 if choice.layer != before { changes.append(((now - start).seconds, choice.layer)) }
                 now = now + .milliseconds(100)
             }
@@ -75,6 +76,16 @@ struct LayerChoiceTests {
         #expect(trials.count == 3, "\(trials)")
         let up = viewer.run(seconds: 70, at: 1_000_000)
         #expect(up.map(\.layer) == [.sent], "\(up)")
+    }
+
+    /// Where packets show what the link carries, pictures that are too large for it are not tried, and it rises with its room.
+    @Test func whoseLinkIsProbedIsNotTried() {
+        var viewer = Viewer()
+        viewer.isProbed = true
+        #expect(viewer.run(seconds: 1, at: 450_000).map(\.layer) == [.sound])
+        #expect(viewer.run(seconds: 100, at: 450_000).isEmpty)
+        let up = viewer.run(seconds: 10, at: 3_000_000)
+        #expect(up.map(\.layer) == [.enhanced] && abs(up[0].second - 4) < 0.2, "\(up)")
     }
 
     /// An estimate does not change while nothing is sent, and rises with the pictures that are tried. Where it falls, they end at once.

@@ -181,6 +181,30 @@ struct BandwidthEstimateTests {
         #expect(share(30_000, bytes: 200).most == 3 && share(30_000, bytes: 200).bits < 11_000)
     }
 
+    /// Without pictures a probe takes a part of the time between two, whatever the link carries.
+    @Test func probesWithoutPicturesKeepToTheirBudget() {
+        let start = MonotonicTime(nanoseconds: 1_000_000_000)
+        for rate in [100_000.0, 400_000, 2_000_000] {
+            var plan = ProbePlan()
+            var bytes = 0
+            for turn in 0..<1_000 { bytes += plan.claimAlone(rate: rate, at: start + .milliseconds(100) * Int64(turn)) ?? 0 }
+            #expect(Double(bytes * 8) / 100 < rate * 0.25 && bytes > 0, "\(bytes)")
+        }
+    }
+
+    /// The largest that is not too large; else the smallest. What has left the memory does not count.
+    @Test func aProbeHasThePacketThatSuits() {
+        var history = PacketHistory(capacity: 16)
+        for (number, bytes) in [1_200, 300, 700, 1_200].enumerated() {
+            history.record(UInt16(number) &+ 65_534, byteCount: bytes, payload: 12, at: MonotonicTime(nanoseconds: 0))
+        }
+        var numbers: [UInt16?] = []
+        for (bytes, next) in [(800, 2), (1_250, 2), (200, 2), (800, 100)] {
+            numbers.append(history.number(ofAtMost: bytes, before: UInt16(next)))
+        }
+        #expect(numbers == [0, 1, 65_535, nil])
+    }
+
     // MARK: What a receiver may say
 
     /// An estimate, and packets that left every 5 ms.
