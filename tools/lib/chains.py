@@ -147,8 +147,8 @@ class Burnish(WebRTCHTTP):
 
     def figures(self, begin, end):
         """`changed_tiles` is the share that networks computed of the tiles that had changed, in originals that were sent. A tile that
-        two networks computed counts once for each, so a mean over 1 is possible. `sent` of a further viewer is how many frames left the
-        relay between the first packet that came to them and the last."""
+        two networks computed counts once for each, so a mean over 1 is possible. `sent` and `seen` of a further viewer: how many frames left
+        the relay while they watched, and how many came to them, as far back as there are records."""
         with urllib.request.urlopen(self.stream + "/records", timeout=10) as answer:
             records = list(csv.DictReader(io.TextIOWrapper(answer)))
         # Records have times of the monotonic clock.
@@ -156,9 +156,11 @@ class Burnish(WebRTCHTTP):
         wanted = computed = frames = synthesised = 0
         sent = [int(record["sent_ns"]) / 1e9 for record in records if record["fate"] == "emitted" and record["sent_ns"]]
         for each in (self.watched or {}).get("video", []):
-            if each["pictures"]:
+            came = each.pop("came")
+            if came and sent:
                 # A frame's packets may come a little before its record says that it was sent.
-                each["sent"] = sum(each["first"] - 0.01 <= at <= each["last"] + 0.01 for at in sent)
+                first, last = max(came[0], min(sent)) - 0.01, min(came[-1], max(sent)) + 0.01
+                each["sent"], each["seen"] = (sum(first <= at <= last for at in times) for times in (sent, came))
         for record in records:
             if record["fate"] != "emitted" or not begin <= int(record["sent_ns"] or 0) / 1e9 + ahead < end:
                 continue

@@ -41,9 +41,8 @@ class Pictures:
     """What came of one stream of RTP, by its headers. Packets that are sent again have a source of their own, and do not count."""
 
     def __init__(self):
-        self.source, self.numbers, self.stamps = None, set(), set()
+        self.source, self.numbers, self.stamps = None, set(), {}
         self.newest = self.newest_stamp = 0
-        self.first = self.last = None
 
     def take(self, data):
         number, stamp, source = struct.unpack_from("!xxHLL", data)
@@ -54,15 +53,13 @@ class Pictures:
         unwrapped = self.newest + ((number - self.newest + 0x8000) % 0x10000 - 0x8000)
         shown = self.newest_stamp + ((stamp - self.newest_stamp + 0x8000_0000) % 0x1_0000_0000 - 0x8000_0000)
         self.newest, self.newest_stamp = max(self.newest, unwrapped), max(self.newest_stamp, shown)
-        self.last = time.monotonic()
-        self.first = self.first or self.last
         self.numbers.add(unwrapped)
-        self.stamps.add(shown)
+        self.stamps.setdefault(shown, time.monotonic())
 
     def figures(self):
-        """`first` and `last`: when the first packet came and the last, seconds of the monotonic clock."""
+        """`came`: when the first packet of each picture came, seconds of the monotonic clock."""
         times = sorted(self.stamps)
-        return {"pictures": len(times), "first": self.first, "last": self.last,
+        return {"pictures": len(times), "came": [round(self.stamps[each], 4) for each in times],
                 "packets_lost": max(self.numbers) - min(self.numbers) + 1 - len(self.numbers) if self.numbers else 0,
                 "longest_step_ms": round(max((b - a for a, b in zip(times, times[1:])), default=0) / 90, 1)}
 
