@@ -95,7 +95,11 @@ public enum ControlSocket {
             }
         }
 
-        deinit { close(number) }
+        deinit {
+            // Also for a child that is being started, which has a copy until its program begins.
+            shutdown(number, Int32(SHUT_RDWR))
+            close(number)
+        }
 
         private func bind() throws(Fault) {
             func attempt() throws(Fault) -> Bool {
