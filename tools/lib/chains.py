@@ -278,12 +278,67 @@ events: {{ broadcast = false }}
         self.folder.cleanup()
 
 
+class JanusHandle:
+    """A handle of a plugin of Janus, in a session of its own."""
+
+    def __init__(self, janus, plugin):
+        self.janus = janus
+        self.session = f"/{janus.ask('', {'janus': 'create'})['data']['id']}"
+        self.path = f"{self.session}/{janus.ask(self.session, {'janus': 'attach', 'plugin': f'janus.plugin.{plugin}'})['data']['id']}"
+
+    def ask(self, body, jsep=None):
+        """(plugin's data, jsep) of the answer, which comes at once or as an event."""
+        message = {"janus": "message", "body": body, **({"jsep": jsep} if jsep else {})}
+        answer = self.janus.ask(self.path, message)
+        for _ in range(10):
+            if answer["janus"] in ("success", "event"):
+                data = answer["plugindata"]["data"]
+                if "error" in data:
+                    raise RuntimeError(f"Janus: {body['request']}: {data['error']}")
+                return data, answer.get("jsep")
+            answer = self.janus.ask(f"{self.session}?maxev=1")
+        raise RuntimeError(f"Janus does not answer to {body['request']}")
+
+
+class JanusRoom(Janus):
+    """Its VideoRoom, as a server of conferences: the page publishes, and watches what the room sends it. There Janus makes the offer."""
+
+    kind = "room"
+
+    def __init__(self, name="janus-room"):
+        super().__init__(name, plugins=("videoroom",))
+        self.handles, self.number = [], 0
+
+    def answer(self, leg, sdp):
+        if leg == "accept":
+            self.handles[-1].ask({"request": "start"}, {"type": "answer", "sdp": sdp, "trickle": False})
+            return ""
+        self.handles.append(JanusHandle(self, "videoroom"))
+        if leg == "publish":
+            self.number += 1
+            self.handles[-1].ask({"request": "create", "room": self.number, "videocodec": "h264,vp8,vp9,av1", "audiocodec": "opus",
+                                  "publishers": 1, "bitrate": 0})
+            joined, _ = self.handles[-1].ask({"request": "join", "ptype": "publisher", "room": self.number})
+            self.feed = joined["id"]
+            _, jsep = self.handles[-1].ask({"request": "publish"}, {"type": "offer", "sdp": sdp, "trickle": False})
+        else:
+            _, jsep = self.handles[-1].ask({"request": "join", "ptype": "subscriber", "room": self.number, "streams": [{"feed": self.feed}]})
+        return jsep["sdp"]
+
+    def hang_up(self):
+        for handle in self.handles:
+            self.ask(handle.session, {"janus": "destroy"})
+        self.handles = []
+
+
 def chain(text, token, burnishd, source=()):
     """The chain that an argument names; see tools/bench/compare-calls. `source` are options for `burnish testsrc` where that is used."""
     if text == "peers":
         return Peers(text)
     if text == "janus":
         return Janus()
+    if text == "janus-room":
+        return JanusRoom()
     kind, _, settings = text.partition(":")
     if kind in ("burnish", "srt"):
         pairs = [pair.partition("=") for pair in settings.split(",") if pair]
@@ -292,6 +347,6 @@ def chain(text, token, burnishd, source=()):
     name, separator, urls = text.partition("=")
     urls = urls.split(",") if separator else []
     if not name or len(urls) not in (1, 2) or not all(u.startswith(("http://", "https://")) for u in urls):
-        raise ValueError(f"{text} is no chain: use peers, janus, burnish, srt, either with :KEY=VALUE,…, NAME=WHIP-URL,WHEP-URL or "
+        raise ValueError(f"{text} is no chain: use peers, janus, janus-room, burnish, srt, either with :KEY=VALUE,…, NAME=WHIP-URL,WHEP-URL or "
                          "NAME=WHEP-URL")
     return WebRTCHTTP(name, urls[0] if len(urls) == 2 else None, urls[-1], token)

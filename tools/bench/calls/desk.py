@@ -35,7 +35,7 @@ class Desk(http.server.ThreadingHTTPServer):
         if leg == "poor":
             return self.poor.answer(self.chain.answer("watch", self.poor.offer(sdp)))
         answer = self.chain.answer(leg, self.impairment.offer(sdp))
-        return answer if leg == "caller" else self.impairment.answer(answer, watches=leg != "publish")
+        return answer if leg in ("caller", "accept") else self.impairment.answer(answer, watches=leg != "publish")
 
     def __enter__(self):
         threading.Thread(target=self.serve_forever, daemon=True).start()

@@ -179,6 +179,15 @@ async function call(leg, direction, tracks, plan) {
   return { peer, asked }
 }
 
+/** A peer connection that answers what the server offers. */
+async function invited() {
+  const peer = new RTCPeerConnection()
+  const asked = performance.now()
+  await peer.setRemoteDescription({ type: "offer", sdp: await signal("invite", "") })
+  await signal("accept", await described(peer, await peer.createAnswer()))
+  return { peer, asked }
+}
+
 /** Two peer connections in this page, each the other's server. */
 async function callBetweenPeers(tracks, plan) {
   const [caller, callee] = [new RTCPeerConnection(), new RTCPeerConnection()]
@@ -269,7 +278,7 @@ async function measure(plan) {
       await connected(publishing, "publish")
       await after(plan.beforeWatching)
     }
-    const watch = await call("watch", "recvonly", [], plan)
+    const watch = plan.kind === "room" ? await invited() : await call("watch", "recvonly", [], plan)
     peers.push(watch.peer)
     ;({ asked } = watch)
     show(watch.peer)
