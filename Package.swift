@@ -299,7 +299,8 @@ let package = Package(
         .target(
             name: "TestStreams", dependencies: ["Measure", "Container", "Bitstream", "Codec", "Media"],
             path: "Tests/TestStreams"),
-        .target(name: "TestSupport", path: "Tests/TestSupport"),
+        .target(name: "TestSupport", dependencies: ["CDoubleClose"], path: "Tests/TestSupport"),
+        .target(name: "CDoubleClose", path: "Tests/CDoubleClose", cSettings: strictC),
         .executableTarget(name: "burnish-fake-worker", dependencies: ["WorkerProtocol", "Media"], path: "Tests/FakeWorker"),
         .executableTarget(
             name: "sandboxed-relay", dependencies: ["Worker", "Relay", "Settings", "Transport", "Endpoint", "Media"],

@@ -87,14 +87,10 @@ public enum ControlSocket {
         init(path: String) throws(Fault) {
             self.path = path
             number = try ControlSocket.make()
-            do throws(Fault) {
-                try bind()
-            } catch {
-                close(number)
-                throw error
-            }
+            try bind()
         }
 
+        /// Also where `init` throws in the end.
         deinit {
             // Also for a child that is being started, which has a copy until its program begins.
             shutdown(number, Int32(SHUT_RDWR))

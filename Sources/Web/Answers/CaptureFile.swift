@@ -54,12 +54,10 @@ enum CaptureFile {
             number = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
             guard number >= 0 else { throw Fault() }
             size = Int(lseek(number, 0, SEEK_END))
-            guard size >= 0 else {
-                close(number)
-                throw Fault()
-            }
+            guard size >= 0 else { throw Fault() }
         }
 
+        /// Also where `init` throws in the end.
         deinit { close(number) }
 
         func read(_ place: Int, _ count: Int) throws -> ByteBuffer {
