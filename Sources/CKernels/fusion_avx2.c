@@ -1,10 +1,7 @@
 #if defined(__x86_64__)
-#include <immintrin.h>
-#include <string.h>
-
 #include "families.h"
+#include "fusion_avx2.h"
 #include "fusion_constants.h"
-#include "target.h"
 
 #pragma STDC FP_CONTRACT OFF
 
@@ -12,18 +9,8 @@ BURNISH_TARGET_AVX2
 
 enum { PICTURES = BURNISH_FUSION_PICTURES, FEATURES = BURNISH_FUSION_FEATURES, CHOICES = BURNISH_FUSION_CHOICES };
 
-static inline __m256i load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
-static inline __m128i load_half(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
 static inline __m128i load_quarter(const void *p) { return _mm_loadl_epi64((const __m128i *)p); }
-static inline void store(void *p, __m256i v) { _mm256_storeu_si256((__m256i *)p, v); }
-static inline void store_half(void *p, __m128i v) { _mm_storeu_si128((__m128i *)p, v); }
 static inline __m256i widened(const uint8_t *p) { return _mm256_cvtepu8_epi16(load_half(p)); }
-/// Two neighbouring channels of a pixel, in every lane.
-static inline __m256i pair(const int16_t *p) {
-    int32_t both;
-    memcpy(&both, p, sizeof both);
-    return _mm256_set1_epi32(both);
-}
 
 /// Sums of 7 samples up and down around rows 2y and 2y + 1, from column -3 on.
 static void sum_columns(uint16_t *sums, const burnish_motion_plane *made, int y, int count) {
@@ -100,12 +87,6 @@ static void features(int16_t *out, const burnish_fusion_pictures *pictures, int 
     }
 }
 
-/// Results of 8 or 16 outputs of a pixel.
-static inline __m256i finish(__m256i v, const int16_t *added, int positive) {
-    if (added) v = _mm256_adds_epi16(v, load(added));
-    return positive ? _mm256_max_epi16(v, _mm256_setzero_si256()) : v;
-}
-
 /// Adds the products of two channels of each pixel.
 static inline __attribute__((always_inline)) void add_pair(__m256i *sums, const int16_t *in, ptrdiff_t step,
                                                            const int16_t *weights, const int pixels,
@@ -155,8 +136,8 @@ static inline __attribute__((always_inline)) void block(int16_t *out, const int1
     }
 }
 
-static void layer(int16_t *out, const int16_t *const *rows, const int16_t *added, int positive, int width,
-                  const burnish_fusion_layer *layer) {
+static void dense_layer(int16_t *out, const int16_t *const *rows, const int16_t *added, int positive, int width,
+                        const burnish_fusion_layer *layer) {
     const int16_t *weights = layer->packed;
     const int pairs = layer->kernel * layer->kernel * layer->inputs / 2;
     for (int c = 0; c < layer->outputs;) {
@@ -176,6 +157,20 @@ static void layer(int16_t *out, const int16_t *const *rows, const int16_t *added
         }
         weights += (ptrdiff_t)16 * pairs * vectors;
         c += 8 * vectors;
+    }
+}
+
+static void layer(int16_t *out, const int16_t *const *rows, const int16_t *added, int positive, int width,
+                  const burnish_fusion_layer *one) {
+    const ptrdiff_t step = (ptrdiff_t)one->step * one->inputs;
+    for (int x = 0; x < width; x += BURNISH_FUSION_TILES) {
+        const int left = width - x, count = left < BURNISH_FUSION_TILES ? left : BURNISH_FUSION_TILES;
+        const int16_t *from[3];
+        for (int i = 0; i < one->kernel; i++) from[i] = rows[i] + x * step;
+        int16_t *to = out + (ptrdiff_t)x * one->outputs;
+        const int16_t *plus = added ? added + (ptrdiff_t)x * one->outputs : NULL;
+        if (!burnish_fusion_sparse_layer_avx2(to, from, plus, positive, count, one))
+            dense_layer(to, from, plus, positive, count, one);
     }
 }
 
@@ -301,6 +296,8 @@ static void pair_of_rows(int16_t *const *out, const int16_t *const *rows, const 
         const ptrdiff_t from = (ptrdiff_t)x * one->inputs, to = (ptrdiff_t)x * one->outputs;
         int16_t *const at[2] = {out[0] + to, out[1] + to};
         const int16_t *const plus[2] = {added[0] ? added[0] + to : NULL, added[1] ? added[1] + to : NULL};
+        const int16_t *const four[4] = {rows[0] + from, rows[1] + from, rows[2] + from, rows[3] + from};
+        if (burnish_fusion_sparse_pair_avx2(at, four, plus, positive, 2 * tiles, one, scratch)) continue;
         __m256i most = _mm256_setzero_si256();
         for (int i = 0; i < one->inputs; i += 16)
             most = _mm256_max_epu16(most,
@@ -312,7 +309,7 @@ static void pair_of_rows(int16_t *const *out, const int16_t *const *rows, const 
         }
         for (int i = 0; i < 2; i++) {
             const int16_t *const three[3] = {rows[i] + from, rows[i + 1] + from, rows[i + 2] + from};
-            layer(at[i], three, plus[i], positive, 2 * tiles, one);
+            dense_layer(at[i], three, plus[i], positive, 2 * tiles, one);
         }
     }
 }

@@ -25,6 +25,13 @@ extension CheckMemory {
     fileprivate func fillNumbers(_ value: (_ x: Int) -> Int16) {
         for y in 0..<height { for x in 0..<width / 2 { unsafe numbers(y)[x] = value(x) } }
     }
+
+    /// Makes a share of the numbers zero, in 1/256.
+    fileprivate func clearNumbers(share: Int, _ random: inout CheckRandom) {
+        for y in 0..<height {
+            for x in 0..<width / 2 where Int(random.byte()) < share { unsafe numbers(y)[x] = 0 }
+        }
+    }
 }
 
 extension CheckContent {
@@ -76,6 +83,8 @@ private final class FusionLayerCheck: KernelCheck {
             width: 2 * shape.inputs * (shape.step * (width + Self.room) + 2), height: shape.kernel, misalignment: Int(seed & 30)
         )
         input.fillNumbers { content.number($0, bits: 15, &random) }
+        // As few zeros as there are without, many, most.
+        input.clearNumbers(share: [0, 0, 200, 240][Int(seed & 3)], &random)
         added = CheckMemory(width: 2 * shape.outputs * (width + Self.room), height: 1)
         added.fillNumbers { content.number($0, bits: 15, &random) }
         outputs = (0..<2).map { _ in CheckMemory(width: 2 * shape.outputs * (width + Self.room), height: 1) }
@@ -139,6 +148,7 @@ private final class FusionPairCheck: KernelCheck {
         let bits = random.byte() & 3 == 0 ? 15 : 12
         input = CheckMemory(width: 2 * shape.inputs * (width + Self.room + 2), height: 4, misalignment: Int(seed & 30))
         input.fillNumbers { content.number($0, bits: bits, &random) }
+        input.clearNumbers(share: [0, 0, 200, 240][Int(seed & 3)], &random)
         added = CheckMemory(width: 2 * shape.outputs * (width + Self.room), height: 2)
         added.fillNumbers { content.number($0, bits: 15, &random) }
         outputs = (0..<2).map { _ in CheckMemory(width: 2 * shape.outputs * (width + Self.room), height: 2) }

@@ -45,6 +45,9 @@ typedef struct {
     /// For `pair`, else null: the weights of 3x3 taps as those of 4x4 places, packed in the same way:
     /// [chunks of vectors][4 · 4 places][inputs / 2][vectors][8 outputs][2 inputs].
     const int16_t *places;
+    /// For inputs that are zero mostly: [chunks of up to 4 vectors][kernel rows][inputs / 2][kernel columns][vectors][8 outputs]
+    /// [2 inputs].
+    const int16_t *scattered;
     /// For `pair`: the largest magnitude of inputs for which its sums stay within 16 and 32 bits.
     int most;
 } burnish_fusion_layer;

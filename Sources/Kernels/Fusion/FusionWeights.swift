@@ -39,6 +39,7 @@ import CKernels
     private let shift: Int
     private let weights: UnsafeMutablePointer<Int16>
     private let packed: UnsafeMutablePointer<Int16>
+    private let scattered: UnsafeMutablePointer<Int16>
     private let bias: UnsafeMutablePointer<Int32>
     private let tiles: TileWeights?
 
@@ -53,6 +54,7 @@ import CKernels
         unsafe bias = .copy(sources.map { layer.bias[$0] })
         unsafe weights = .copy(ordered)
         unsafe packed = .copy(Self.packed(ordered, outputs: shape.outputs, places: 1, inputs: taps))
+        unsafe scattered = .copy(Self.scattered(ordered, shape))
         tiles = TileWeights(layer)
     }
 
@@ -76,8 +78,29 @@ import CKernels
         return result
     }
 
+    /// Packs [outputs][kernel rows][kernel columns][inputs] by pairs of inputs:
+    /// [chunks][kernel rows][inputs / 2][kernel columns][vectors][8 outputs][2 inputs].
+    private static func scattered(_ weights: [Int16], _ shape: FusionFile.Shape) -> [Int16] {
+        var result: [Int16] = []
+        result.reserveCapacity(weights.count)
+        for first in stride(from: 0, to: shape.outputs, by: 32) {
+            for row in 0..<shape.kernel {
+                for input in stride(from: 0, to: shape.inputs, by: 2) {
+                    for column in 0..<shape.kernel {
+                        for output in first..<min(first + 32, shape.outputs) {
+                            let at = output * shape.taps + (row * shape.kernel + column) * shape.inputs + input
+                            result += weights[at...at + 1]
+                        }
+                    }
+                }
+            }
+        }
+        return result
+    }
+
     deinit {
         unsafe bias.deallocate()
+        unsafe scattered.deallocate()
         unsafe packed.deallocate()
         unsafe weights.deallocate()
     }
@@ -87,7 +110,8 @@ import CKernels
         unsafe burnish_fusion_layer(
             inputs: Int32(shape.inputs), outputs: Int32(shape.outputs), kernel: Int32(shape.kernel), step: Int32(shape.step),
             shift: Int32(shift), weights: UnsafePointer(weights), packed: UnsafePointer(packed), bias: UnsafePointer(bias),
-            places: unsafe tiles.map { unsafe UnsafePointer($0.packed) }, most: Int32(tiles?.most ?? 0))
+            places: unsafe tiles.map { unsafe UnsafePointer($0.packed) }, scattered: UnsafePointer(scattered),
+            most: Int32(tiles?.most ?? 0))
     }
 }
 

@@ -36,6 +36,12 @@ static int16_t input[4][2 * NUMBERS], added[2][NUMBERS], first[2][NUMBERS], seco
 static void fill(int16_t *to, int count, enum content content) {
     for (int i = 0; i < count; i++) to[i] = number(content);
 }
+/// Makes many of the numbers zero, or most.
+static void thin(int16_t *to, int count) {
+    const int most = between(3, 9);
+    for (int i = 0; i < count; i++)
+        if (between(0, 9) < most) to[i] = 0;
+}
 static void clear(void) {
     for (int i = 0; i < NUMBERS; i++) first[0][i] = first[1][i] = second[0][i] = second[1][i] = CANARY;
 }
@@ -104,6 +110,17 @@ static burnish_fusion_layer random_layer(int inputs, int outputs, int kernel, in
                 for (int i = 0; i < 2; i++) *next++ = weights[(output + lane) * taps + tap + i];
         output += lanes;
     }
+    int16_t *const scattered = malloc(bytes);
+    next = scattered;
+    for (int output = 0, lanes = 0; output < outputs; output += lanes) {
+        lanes = outputs - output < 32 ? outputs - output : 32;
+        for (int row = 0; row < kernel; row++)
+            for (int pair = 0; pair < inputs; pair += 2)
+                for (int column = 0; column < kernel; column++)
+                    for (int lane = 0; lane < lanes; lane++)
+                        for (int i = 0; i < 2; i++)
+                            *next++ = weights[(output + lane) * taps + (row * kernel + column) * inputs + pair + i];
+    }
     burnish_fusion_layer layer = {.inputs = inputs,
                                   .outputs = outputs,
                                   .kernel = kernel,
@@ -111,6 +128,7 @@ static burnish_fusion_layer random_layer(int inputs, int outputs, int kernel, in
                                   .shift = gentle ? between(12, 15) : between(0, 24),
                                   .weights = weights,
                                   .packed = packed,
+                                  .scattered = scattered,
                                   .bias = bias};
     if (kernel == 3 && step == 1) add_places(&layer);
     return layer;
@@ -118,6 +136,7 @@ static burnish_fusion_layer random_layer(int inputs, int outputs, int kernel, in
 static void free_layer(const burnish_fusion_layer *layer) {
     free((void *)layer->weights);
     free((void *)layer->packed);
+    free((void *)layer->scattered);
     free((void *)layer->bias);
     free((void *)layer->places);
 }
@@ -125,11 +144,12 @@ static void free_layer(const burnish_fusion_layer *layer) {
 static void check_layer(const burnish_fusion_kernels *plain, const burnish_fusion_kernels *simd, const int shape[4],
                         int width, enum content content) {
     const burnish_fusion_layer layer = random_layer(shape[0], shape[1], shape[2], shape[3], 32768, 0);
-    const int start = between(0, 7), count = layer.inputs * (layer.step * (width + MARGIN) + 2);
+    const int start = between(0, 7), count = layer.inputs * (layer.step * (width + MARGIN) + 2), thins = between(0, 1);
     const int16_t *rows[3];
     for (int i = 0; i < 3; i++) {
         rows[i] = input[i] + start;
         fill(input[i] + start, count, content);
+        if (thins) thin(input[i] + start, count);
     }
     fill(added[0], layer.outputs * (width + MARGIN), content == SMALL ? SMALL : EXTREMES);
     const int adds = between(0, 1), positive = between(0, 1);
@@ -150,6 +170,7 @@ static void check_pair(const burnish_fusion_kernels *plain, const burnish_fusion
     const burnish_fusion_layer layer = random_layer(shape[0], shape[1], shape[2], shape[3], 32768, between(0, 1));
     static uint8_t scratch[BURNISH_FUSION_PAIR_SCRATCH] __attribute__((aligned(64)));
     const int count = layer.inputs * (width + MARGIN + 2), adds = between(0, 1), positive = between(0, 1);
+    const int thins = between(0, 1);
     const int16_t *rows[4], *plus[2];
     for (int i = 0; i < 4; i++) {
         rows[i] = input[i];
@@ -157,6 +178,7 @@ static void check_pair(const burnish_fusion_kernels *plain, const burnish_fusion
             input[i][k] = (int16_t)(size == ANY     ? number(RANDOM)
                                     : size == LIMIT ? (between(0, 1) ? layer.most : -layer.most)
                                                     : between(-layer.most, layer.most));
+        if (thins) thin(input[i], count);
     }
     if (size == OUTLIER) input[between(0, 3)][between(0, layer.inputs * (width + 2) - 1)] = INT16_MIN;
     for (int i = 0; i < 2; i++) {
