@@ -23,7 +23,9 @@ static burnish_motion_vector follow(const burnish_motion_beyond *b, const burnis
     int x = 0, y = 0;
     for (int n = 0; n < 4; n++) {
         const burnish_motion_vector v = burnish_motion_at(field, b->columns, b->rows, 256 * column + x, 256 * row + y);
-        x = part(v.x, share), y = part(v.y, share);
+        const int nx = part(v.x, share), ny = part(v.y, share);
+        if (nx == x && ny == y) break;
+        x = nx, y = ny;
     }
     return vector(x, y);
 }

@@ -140,6 +140,15 @@ static void synthesise(const burnish_motion_synthesis *s, int column, int row, i
     }
 }
 
+/// Whether somebody needs some of these samples.
+static int is_needed(const burnish_motion_synthesis *s, int x, int y, int stop, int end) {
+    if (!s->numbers) return 1;
+    for (int row = y >> 3; row <= (end - 1) >> 3; row++)
+        for (int column = x >> 3; column <= (stop - 1) >> 3; column++)
+            if (s->numbers[row * s->number_columns + column] <= s->most) return 1;
+    return 0;
+}
+
 void burnish_motion_synthesise_rows(const burnish_motion_synthesis *s, int first, int last) {
     const int width = s->planes[0].width, height = s->planes[0].height;
     for (int row = first; row < last; row++) {
@@ -149,7 +158,7 @@ void burnish_motion_synthesise_rows(const burnish_motion_synthesis *s, int first
         for (int column = 0; column <= s->columns; column++) {
             int x = column * s->size - s->size / 2, stop = x + s->size;
             x = x < 0 ? 0 : x, stop = stop > width ? width : stop;
-            if (x < stop) synthesise(s, column, row, x, y, stop - x, end - y);
+            if (x < stop && is_needed(s, x, y, stop, end)) synthesise(s, column, row, x, y, stop - x, end - y);
         }
     }
 }

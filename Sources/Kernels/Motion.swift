@@ -225,7 +225,7 @@ extension Kernels {
     @unsafe public func synthesise(
         _ planes: MotionPair, into output: MutablePlaneView, cells: UnsafePointer<MotionCell>, columns: Int, rows: Int,
         cellSize: Int, shift: Int, phase: Int, taps: BlendTaps, withOthers: Bool, alike: Int = 1,
-        blockRows: Range<Int>, second: MutablePlaneView? = nil
+        blockRows: Range<Int>, second: MutablePlaneView? = nil, needed: NeededBlocks? = nil
     ) {
         precondition([2, 4, 8, 16, 32].contains(cellSize), "there are no windows for cells of \(cellSize) samples")
         var motion = table.motion
@@ -236,11 +236,20 @@ extension Kernels {
                 rows: Int32(rows),
                 cells: UnsafeRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self),
                 size: Int32(cellSize), shift: Int32(shift), phase: Int32(phase), taps: taps.table,
-                others: withOthers ? 1 : 0, alike: Int32(alike))
+                others: withOthers ? 1 : 0, alike: Int32(alike), numbers: needed?.numbers,
+                number_columns: Int32(needed?.columns ?? 0), most: Int32(needed?.most ?? 0))
             unsafe burnish_motion_synthesise_rows(
                 &synthesis, Int32(blockRows.lowerBound), Int32(blockRows.upperBound))
         }
     }
+}
+
+/// Which samples of a plane somebody needs: a number for each 8x8 of them, row by row. Those are needed whose number is at most
+/// `most`. The memory must live as long as this.
+@unsafe public struct NeededBlocks {
+    let numbers: UnsafePointer<UInt8>
+    let columns: Int
+    let most: Int
 }
 
 /// The weights of both pictures' samples at every phase of a sample, for one share of the second picture. Not

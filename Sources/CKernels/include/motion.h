@@ -236,6 +236,10 @@ typedef struct {
     int others;
     /// Motions of the cells around a block that are less apart than this count as one, in quarters of this plane's samples.
     int alike;
+    /// Where it is not null: a number for each 8x8 samples, `number_columns` in a row. What lies where no number is at most `most`
+    /// stays as it is.
+    const uint8_t *numbers;
+    int number_columns, most;
 } burnish_motion_synthesis;
 
 /// Writes rows first ..< last of blocks. Block row r begins at sample row (r - 1/2) · size. There are rows + 1 of them.

@@ -84,9 +84,11 @@ public class FrameInterpolation {
         return results
     }
 
-    /// For checks: the luma that the network saw of the last picture that was made between the current pair. First the picture that
-    /// is there without it, then the predictions in the network's order.
-    @unsafe package func withFusionPlanes(_ body: (PlaneView) -> Void) { unsafe engine.withFusionPlanes(body) }
+    /// For checks: the luma that the network sees of the last picture that was made between the current pair, at this phase. First
+    /// the picture that is there without it, then the predictions in the network's order, drawn in full.
+    @unsafe package func withFusionPlanes(phase: Double, _ body: (PlaneView) -> Void) {
+        unsafe engine.withFusionPlanes(phase: Int((phase * 256).rounded()), body)
+    }
 
     /// Ends the sequence. After this call new pictures are made between the last two, whatever the ``lookahead``. The
     /// next picture that is pushed begins another sequence.

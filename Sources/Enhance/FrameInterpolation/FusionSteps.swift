@@ -38,12 +38,15 @@ import Media
     /// Those of each picture.
     let taps: BlendTaps
     let drawn: (PaddedPlane, PaddedPlane)
+    /// What is drawn; nil: everything.
+    let needed: NeededBlocks?
 
     func perform(piece: Int, worker: Int) {
         unsafe kernels.synthesise(
             MotionPair(pair.before.luma.view, pair.after.luma.view), into: drawn.0.writable, cells: cells,
             columns: layer.columns, rows: layer.rows, cellSize: layer.cellSize(plane: 0), shift: layer.shift, phase: phase,
-            taps: taps, withOthers: withOthers, blockRows: piece..<piece + 1, second: drawn.1.writable)
+            taps: taps, withOthers: withOthers, blockRows: piece..<piece + 1, second: drawn.1.writable,
+            needed: needed)
         let rows = layer.rows(ofBlocks: piece, plane: 0, height: drawn.0.height)
         drawn.0.extend(rows: rows)
         drawn.1.extend(rows: rows)

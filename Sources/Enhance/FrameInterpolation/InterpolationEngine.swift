@@ -246,8 +246,10 @@ final class InterpolationEngine {
         return .motionCompensated
     }
 
-    /// What the network saw of the last picture between the current pair.
-    @unsafe func withFusionPlanes(_ body: (PlaneView) -> Void) { unsafe fusion?.withPlanes(pair(age: age), body) }
+    /// The predictions of the last picture, which was between the current pair at this phase, in 1/256.
+    @unsafe func withFusionPlanes(phase: Int, _ body: (PlaneView) -> Void) {
+        unsafe fusion?.withPlanes(pair(age: age), neighbours, phase: phase, body)
+    }
 
     /// The pictures around the current pair, where they belong to the same scene.
     private var neighbours: FusionNeighbours {

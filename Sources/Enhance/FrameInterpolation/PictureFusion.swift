@@ -15,8 +15,8 @@ import Media
 /// of the pair says by the motion of each layer, and what the pictures around say.
 ///
 /// Where all of them agree the result is the same, so equal pictures stay equal. Where the picture is the mean of the pair, nothing
-/// moves: it stays, and the network computes only what other places need. Takes one call at a time; allocates nothing after
-/// `init`.
+/// moves: it stays. Predictions are drawn, and the network is computed, only where other places need them. Takes one call at a time;
+/// allocates nothing after `init`.
 @safe final class PictureFusion {
     private let network: FusionNetwork
     private let kernels: Kernels
@@ -70,20 +70,6 @@ import Media
         if isOver() { return }
         workers.run(
             unsafe FusionLoadStep(luma: luma.readOnly, copy: made, bands: bands), pieces: bands.count, order: .ownPartFirst)
-        for (index, layer) in layers.enumerated() {
-            if isOver() { return }
-            unsafe draw(pair, layer, layer.cells, withOthers: true, phase: phase, into: 2 * index)
-        }
-        if isOver() { return }
-        let layer = layers[0]
-        var step = BeyondStep(layer: layer, neighbours: neighbours, phase: phase, result: beyond, isSecond: false)
-        workers.run(step, pieces: layer.rows, order: .ownPartFirst)
-        step.isSecond = true
-        workers.run(step, pieces: layer.rows, order: .ownPartFirst)
-        unsafe draw(neighbours.pictures, layer, beyond.outer, withOthers: false, phase: phase, into: 2 * layers.count)
-        if isOver() { return }
-        unsafe draw(pair, layer, beyond.inner, withOthers: false, phase: phase, into: 2 * layers.count + 2)
-
         var fusion = unsafe Fusion(
             kernels, network.weights, made: made.view, output: luma, activations: activations.pointer(),
             blocks: blocks.pointer())
@@ -92,12 +78,45 @@ import Media
         workers.run(moving, pieces: moving.pieces, order: .ownPartFirst)
         moving.isSecond = true
         workers.run(moving, pieces: moving.pieces, order: .ownPartFirst)
+        guard unsafe draw(pair, neighbours, phase: phase, fusion.needed, unless: isOver) else { return }
         for number in 0..<FusionWeights.stepCount {
             if isOver() { return }
             let step = unsafe FuseStep(
                 fusion: fusion, step: number, scratch: scratch.pointer(), scratchStride: scratchStride)
             workers.run(step, pieces: step.pieces, order: .ownPartFirst)
         }
+    }
+
+    /// Draws the predictions.
+    /// - Parameter needed: what of them; nil: everything.
+    /// - Returns: false where it stopped before.
+    @unsafe private func draw(
+        _ pair: FrameSynthesis.Pair, _ neighbours: FusionNeighbours, phase: Int, _ needed: NeededBlocks?,
+        unless isOver: () -> Bool
+    ) -> Bool {
+        @unsafe func draw(
+            _ pair: FrameSynthesis.Pair, _ layer: MotionLayer, _ cells: UnsafePointer<MotionCell>, withOthers: Bool,
+            into first: Int
+        ) {
+            let step = unsafe DrawStep(
+                kernels: kernels, pair: pair, layer: layer, cells: cells, withOthers: withOthers, phase: phase, taps: taps,
+                drawn: (drawn[first], drawn[first + 1]), needed: needed)
+            workers.run(step, pieces: layer.blockRows, order: .ownPartFirst)
+        }
+        for (index, layer) in layers.enumerated() {
+            if isOver() { return false }
+            unsafe draw(pair, layer, layer.cells, withOthers: true, into: 2 * index)
+        }
+        if isOver() { return false }
+        let layer = layers[0]
+        var step = BeyondStep(layer: layer, neighbours: neighbours, phase: phase, result: beyond, isSecond: false)
+        workers.run(step, pieces: layer.rows, order: .ownPartFirst)
+        step.isSecond = true
+        workers.run(step, pieces: layer.rows, order: .ownPartFirst)
+        unsafe draw(neighbours.pictures, layer, beyond.outer, withOthers: false, into: 2 * layers.count)
+        if isOver() { return false }
+        unsafe draw(pair, layer, beyond.inner, withOthers: false, into: 2 * layers.count + 2)
+        return true
     }
 
     /// The predictions in the network's order: the pair, and what is drawn.
@@ -110,18 +129,11 @@ import Media
         }
     }
 
-    @unsafe private func draw(
-        _ pair: FrameSynthesis.Pair, _ layer: MotionLayer, _ cells: UnsafePointer<MotionCell>, withOthers: Bool, phase: Int,
-        into first: Int
+    /// The picture as it was in the last call, which was for this pair and phase, and all of the predictions, drawn in full.
+    @unsafe func withPlanes(
+        _ pair: FrameSynthesis.Pair, _ neighbours: FusionNeighbours, phase: Int, _ body: (PlaneView) -> Void
     ) {
-        let step = unsafe DrawStep(
-            kernels: kernels, pair: pair, layer: layer, cells: cells, withOthers: withOthers, phase: phase, taps: taps,
-            drawn: (drawn[first], drawn[first + 1]))
-        workers.run(step, pieces: layer.blockRows, order: .ownPartFirst)
-    }
-
-    /// The picture as it was, and the predictions, of the last call for this pair.
-    @unsafe func withPlanes(_ pair: FrameSynthesis.Pair, _ body: (PlaneView) -> Void) {
+        _ = unsafe draw(pair, neighbours, phase: phase, nil, unless: { false })
         unsafe body(made.view)
         for index in 0..<FusionWeights.predictionCount { unsafe body(prediction(index, pair).view) }
     }

@@ -66,6 +66,13 @@ import Media
     /// Rows of blocks for ``findMotion(phase:rows:)`` and ``findReach(rows:)``.
     public var blockRows: Int { unsafe Self.blocks(unsafe Int(raw.height)) }
 
+    /// What the network reads of the predictions, once all rows of ``findReach(rows:)`` are done; nil: everything.
+    public var needed: NeededBlocks? {
+        guard let distance = unsafe raw.distance else { return nil }
+        return unsafe NeededBlocks(
+            numbers: distance, columns: Self.blocks(Int(raw.width)), most: Int(BURNISH_FUSION_FAR) - 1)
+    }
+
     /// Finds in which blocks something moves. The first two predictions must be set. It comes before the first step, for all
     /// rows, and then ``findReach(rows:)``. Both need the memory for blocks.
     /// - Parameter phase: where the picture is between the pair, in 1/256.

@@ -27,7 +27,7 @@ enum FusionPlanes {
             let made = unsafe try conversion.synthesise(phase: 0.5, into: result.mutableView)
             unsafe putc(made.method == .held ? 0 : 1, output)
             var index = 0
-            unsafe conversion.withFusionPlanes { plane in
+            unsafe conversion.withFusionPlanes(phase: 0.5) { plane in
                 // The pair itself is left out.
                 if index == 0 || index > 2 { for y in 0..<size.height { unsafe fwrite(plane.row(y), 1, size.width, output) } }
                 index += 1
