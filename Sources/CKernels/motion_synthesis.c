@@ -92,6 +92,33 @@ static burnish_motion_window window(const int *share, int column, int size) {
     return w;
 }
 
+/// Whether nothing moves in a block.
+static int is_still(const motions *m) {
+    const burnish_motion_vector v = m->vector[0], bend = m->bend[0];
+    return m->count == 1 && !v.x && !v.y && !bend.x && !bend.y;
+}
+
+/// One row of both planes as they lie, by their shares: what prediction and blending come to where nothing moves.
+static void blend_still(uint8_t *out, const uint8_t *a, const uint8_t *b, const burnish_motion_taps *taps, int width) {
+    const int first = taps->vertical[0][0][1], second = taps->vertical[1][0][1];
+    for (int x = 0; x < width; x++)
+        out[x] = (uint8_t)((((64 * a[x] * first + 0x4000) >> 15) + ((64 * b[x] * second + 0x4000) >> 15) + 16) >> 5);
+}
+
+static void copy_still(const burnish_motion_synthesis *s, int x, int y, int width, int height) {
+    for (int end = y + height; y < end; y++) {
+        const uint8_t *a = s->planes[0].origin + y * s->planes[0].stride + x;
+        const uint8_t *b = s->planes[1].origin + y * s->planes[1].stride + x;
+        uint8_t *out = s->out + y * s->out_stride + x;
+        if (!s->second) {
+            blend_still(out, a, b, s->taps, width);
+            continue;
+        }
+        memcpy(out, a, (size_t)width);
+        memcpy(s->second + y * s->second_stride + x, b, (size_t)width);
+    }
+}
+
 /// Writes one block from the cells at its corners.
 static void synthesise(const burnish_motion_synthesis *s, int column, int row, int x, int y, int width, int height) {
     int left = burnish_clamp(column - 1, 0, s->columns - 1), right = burnish_clamp(column, 0, s->columns - 1);
@@ -101,6 +128,10 @@ static void synthesise(const burnish_motion_synthesis *s, int column, int row, i
         s->cells + lower * s->columns + left, s->cells + lower * s->columns + right};
     motions m;
     collect(&m, corners, s);
+    if (is_still(&m)) {
+        copy_still(s, x, y, width, height);
+        return;
+    }
 
     const int columns = (width + 7) / 8;
     // Of both planes together, or of each.
