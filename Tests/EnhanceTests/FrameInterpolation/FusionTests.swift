@@ -84,6 +84,31 @@ import Testing
         #expect(fused.difference(from: plain) == nil)
     }
 
+    /// Predictions are drawn only where the network needs them: what is left of other pictures elsewhere changes nothing.
+    @Test func picturesBeforeChangeNothing() throws {
+        let size = PictureSize(width: 203, height: 117)
+        let still = MotionScene().picture(size, movedBy: 0, 0)
+        let pictures = (0..<4).map { step in
+            TestPicture(size) { plane, x, y in
+                let isMoving = plane == 0 && (80 + 3 * step..<97 + 3 * step).contains(x) && (50..<67).contains(y)
+                return UInt8(isMoving ? still.sample(0, x - 60 - 3 * step, y - 40) : still.sample(plane, x, y))
+            }
+        }
+        let (fresh, _) = try Self.interpolate(pictures, Self.random())
+        let (plain, _) = try Self.interpolate(pictures, nil)
+        #expect(fresh.difference(from: plain) != nil)
+        var configuration = FrameInterpolationConfiguration(size: size)
+        configuration.fusion = try Self.random()
+        let session = try FrameRateConversion(configuration, workers: WorkerPool(threadCount: 1))
+        let output = TestPicture(size)
+        for sequence in [Self.scene(size), pictures] {
+            session.reset()
+            for picture in sequence { try session.push(picture.view, enhanced: picture.view) }
+            _ = try session.synthesise(phase: 0.5, into: output.mutableView)
+        }
+        #expect(output.difference(from: fresh) == nil)
+    }
+
     /// Only luma changes, and that for good where the network chooses otherwise.
     @Test func aNetworkChangesLumaAlone() throws {
         let pictures = Self.scene(PictureSize(width: 131, height: 77))

@@ -201,13 +201,14 @@ static void check_pair(const burnish_fusion_kernels *plain, const burnish_fusion
 /// Pictures with their margins.
 typedef struct {
     uint8_t *memory;
+    size_t bytes;
     burnish_fusion_pictures pictures;
 } planes;
 
 static planes random_planes(int width, int height, enum content content) {
     const int margin = BURNISH_MOTION_MARGIN, stride = width + 2 * margin + between(0, 3);
     const int size = stride * (height + 2 * margin), distance = content == SMALL ? 3 : content == ZERO ? 0 : 255;
-    planes p = {.memory = malloc((size_t)(PLANES * size))};
+    planes p = {.memory = malloc((size_t)(PLANES * size)), .bytes = (size_t)(PLANES * size)};
     for (int i = 0; i < size; i++) {
         const int value = content == EXTREMES ? 255 * between(0, 1) : between(0, 255);
         for (int k = 0; k < PLANES; k++) {
@@ -261,6 +262,19 @@ static void check_pictures(const burnish_fusion_kernels *plain, const burnish_fu
     for (int i = 0; i < 2; i++) compare("fusion raise", width, content, first[i], second[i], row, row);
 }
 
+/// Changes the samples of predictions that nothing needs.
+static void spoil(const burnish_fusion *fusion) {
+    const int columns = (fusion->width + BURNISH_FUSION_BLOCK - 1) / BURNISH_FUSION_BLOCK;
+    for (int k = 0; k < BURNISH_FUSION_PICTURES; k++) {
+        const burnish_motion_plane *plane = &fusion->pictures.prediction[k];
+        for (int y = 0; y < fusion->height; y++)
+            for (int x = 0; x < fusion->width; x++)
+                if (fusion->distance[y / BURNISH_FUSION_BLOCK * columns + x / BURNISH_FUSION_BLOCK] ==
+                    BURNISH_FUSION_FAR)
+                    ((uint8_t *)plane->origin)[y * plane->stride + x] = (uint8_t)between(0, 255);
+    }
+}
+
 /// Every step of a picture, in pieces of a few rows.
 /// - moving: where to compute only what blocks need in which something moves. May be null.
 static void run(const burnish_fusion_kernels *kernels, const burnish_fusion_network *network, const planes *p,
@@ -289,6 +303,7 @@ static void run(const burnish_fusion_kernels *kernels, const burnish_fusion_netw
     if (moving) {
         fusion.distance = malloc((size_t)(rows * ((width + BURNISH_FUSION_BLOCK - 1) / BURNISH_FUSION_BLOCK)));
         burnish_fusion_reach(&fusion, 0, rows);
+        spoil(&fusion);
     }
     void *const scratch = aligned_alloc(64, (burnish_fusion_scratch(&fusion) + 63) / 64 * 64);
     for (int step = 0; step < BURNISH_FUSION_STEPS; step++) {
@@ -313,6 +328,8 @@ static void check_whole(const burnish_fusion_kernels *plain, const burnish_fusio
     planes p = random_planes(width, height, content);
     const size_t size = (size_t)(width * height);
     uint8_t *const out[2] = {malloc(size), malloc(size)};
+    uint8_t *const unspoilt = malloc(p.bytes);
+    memcpy(unspoilt, p.memory, p.bytes);
     run(plain, &network, &p, out[0], width, height, NULL);
     // All, then less and less.
     for (int share = 1; share < 100; share *= 3) {
@@ -321,6 +338,7 @@ static void check_whole(const burnish_fusion_kernels *plain, const burnish_fusio
         for (size_t i = 0; i < size; i++) moving[i] = between(0, share - 1) == 0;
         memset(out[1], CANARY & 0xff, size);
         run(simd, &network, &p, out[1], width, height, share == 1 ? NULL : moving);
+        memcpy(p.memory, unspoilt, p.bytes);
         int differs = 0;
         for (int y = 0; y < height; y++)
             for (int x = 0; x < width; x++) {
@@ -335,6 +353,7 @@ static void check_whole(const burnish_fusion_kernels *plain, const burnish_fusio
                quarter, share);
     }
     for (int i = 0; i < 2; i++) free(out[i]);
+    free(unspoilt);
     free(p.memory);
     const burnish_fusion_layer *const layers[] = {&network.first,     &network.down,      &network.inner[0],
                                                   &network.inner[1],  &network.inner[2],  &network.up,
