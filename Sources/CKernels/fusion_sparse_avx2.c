@@ -1,7 +1,7 @@
 #if defined(__x86_64__)
 #include "fusion_avx2.h"
 
-// Most activations are zero: of a layer's pairs of inputs three to nine tenths. What is not zero is listed, and only that is
+// Most activations are zero: of a layer's pairs of inputs six to nine tenths. What is not zero is listed, and only that is
 // multiplied. The sums are the same.
 
 BURNISH_TARGET_AVX2
