@@ -30,7 +30,7 @@ static bool may_use_tiles(void) {
 uint32_t burnish_cpu_detect(void) {
     uint32_t a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
-    const uint32_t needed = bit_OSXSAVE | bit_AVX | bit_FMA;
+    const uint32_t needed = bit_OSXSAVE | bit_AVX | bit_FMA | bit_POPCNT;
     if ((c & needed) != needed) return 0;
     const uint64_t states = enabled_states();
     const uint64_t ymm = 0x06, zmm = 0xe6;

@@ -1,53 +1,133 @@
 #if defined(__x86_64__)
 #include "fusion_avx2.h"
 
-// Most activations are zero: of a layer's pairs of inputs six to nine tenths. What is not zero is listed, and only that is
-// multiplied. The sums are the same.
+// Most activations are zero: of a layer's inputs six to nine tenths. What is not zero is listed, and only that is multiplied, two
+// numbers at a time, whichever they are: their weights are interleaved on the way. The sums are the same.
 
 BURNISH_TARGET_AVX2
 
 enum {
     COLUMNS = 2 * BURNISH_FUSION_TILES + 2,
-    /// Pairs of inputs of a pixel at most.
-    PAIRS = 32,
+    /// Inputs of a pixel at most.
+    INPUTS = 64,
+    /// Entries that are written beyond the last one.
+    BEYOND = 8,
 };
 
-/// Pairs that are not zero, and where their weights begin: in vectors of a tap. `ends`: where the entries of each column's rows
-/// begin, and end.
+/// Inputs that are not zero, and where their weights begin, in bytes. `ends`: where the entries of each column's rows begin, and
+/// end. A zero follows where rows that are read together have an odd number.
 typedef struct {
-    int32_t *values, *places;
+    int16_t *values;
+    uint16_t *places;
     uint16_t ends[COLUMNS][5];
 } list;
 
-/// Moves those of four numbers to the front whose bits are set.
-static const int8_t fronts[16][16] = {
-#define FOUR(a) 4 * a, 4 * a + 1, 4 * a + 2, 4 * a + 3
-#define FRONT(a, b, c, d) \
-    { FOUR(a), FOUR(b), FOUR(c), FOUR(d) }
-    FRONT(0, 0, 0, 0), FRONT(0, 0, 0, 0), FRONT(1, 0, 0, 0), FRONT(0, 1, 0, 0), FRONT(2, 0, 0, 0), FRONT(0, 2, 0, 0),
-    FRONT(1, 2, 0, 0), FRONT(0, 1, 2, 0), FRONT(3, 0, 0, 0), FRONT(0, 3, 0, 0), FRONT(1, 3, 0, 0), FRONT(0, 1, 3, 0),
-    FRONT(2, 3, 0, 0), FRONT(0, 2, 3, 0), FRONT(1, 2, 3, 0), FRONT(0, 1, 2, 3),
-};
+// The bytes of eight numbers, those to the front whose bits are set.
+#define TAKE_0(i)
+#define TAKE_1(i) 2 * i, 2 * i + 1,
+#define FRONT(a, b, c, d, e, f, g, h) \
+    { TAKE_##a(0) TAKE_##b(1) TAKE_##c(2) TAKE_##d(3) TAKE_##e(4) TAKE_##f(5) TAKE_##g(6) TAKE_##h(7) }
+#define FRONTS_1(...) FRONT(0, __VA_ARGS__), FRONT(1, __VA_ARGS__)
+#define FRONTS_2(...) FRONTS_1(0, __VA_ARGS__), FRONTS_1(1, __VA_ARGS__)
+#define FRONTS_3(...) FRONTS_2(0, __VA_ARGS__), FRONTS_2(1, __VA_ARGS__)
+#define FRONTS_4(...) FRONTS_3(0, __VA_ARGS__), FRONTS_3(1, __VA_ARGS__)
+#define FRONTS_5(...) FRONTS_4(0, __VA_ARGS__), FRONTS_4(1, __VA_ARGS__)
+#define FRONTS_6(...) FRONTS_5(0, __VA_ARGS__), FRONTS_5(1, __VA_ARGS__)
+#define FRONTS_7(...) FRONTS_6(0, __VA_ARGS__), FRONTS_6(1, __VA_ARGS__)
+static const int8_t fronts[256][16] = {FRONTS_7(0), FRONTS_7(1)};
 
-/// Which of four pairs are not zero, one bit each.
-static inline int filled(__m128i four) {
-    return 15 & ~_mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(four, _mm_setzero_si128())));
+/// Which of 32 numbers are not zero, one bit each.
+static inline uint32_t filled(const int16_t *in) {
+    const __m256i zero = _mm256_setzero_si256();
+    const __m256i first = _mm256_cmpeq_epi16(load(in), zero), second = _mm256_cmpeq_epi16(load(in + 16), zero);
+    return ~(uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(_mm256_packs_epi16(first, second), 0xd8));
 }
 
-/// Adds a pixel's pairs to a list. `place`: where the weights of the first begin; `step`: from one pair to the next. May write
-/// three entries more.
-static inline int add_pixel(const list *l, int count, const int16_t *in, int pairs, int place, int step) {
-    const __m128i next = _mm_set1_epi32(4 * step);
-    __m128i places = _mm_setr_epi32(place, place + step, place + 2 * step, place + 3 * step);
-    for (int i = 0; i < pairs; i += 4, places = _mm_add_epi32(places, next)) {
-        const __m128i four = load_half(in + 2 * i);
-        const int rest = pairs - i, bits = filled(four) & (rest < 4 ? (1 << rest) - 1 : 15);
-        const __m128i front = load_half(fronts[bits]);
-        store_half(l->values + count, _mm_shuffle_epi8(four, front));
-        store_half(l->places + count, _mm_shuffle_epi8(places, front));
-        count += __builtin_popcount((unsigned)bits);
+/// Adds a pixel's inputs to a list. `places`: where the weights of eight inputs each begin. May write BEYOND entries more.
+static inline int add_pixel(int16_t *values, uint16_t *starts, int count, const int16_t *in, int inputs,
+                            const __m128i *places) {
+    for (int i = 0; i < inputs; i += 32) {
+        const int rest = inputs - i;
+        uint32_t bits = filled(in + i) & (rest < 32 ? (1u << rest) - 1 : UINT32_MAX);
+#pragma clang loop unroll(full)
+        for (int j = i; j < i + 32; j += 8, bits >>= 8) {
+            const __m128i front = load_half(fronts[bits & 255]);
+            store_half(values + count, _mm_shuffle_epi8(load_half(in + j), front));
+            store_half(starts + count, _mm_shuffle_epi8(places[j / 8], front));
+            count += __builtin_popcount(bits & 255);
+        }
     }
     return count;
+}
+
+/// Lists the inputs of `columns` columns of rows.
+/// - most: of a column's entries.
+/// - Returns: whether the columns have no more, as a mean.
+static inline __attribute__((always_inline)) int list_columns(list *l, const int16_t *const *rows, const int count,
+                                                              int columns, const burnish_fusion_layer *layer,
+                                                              int most) {
+    // Whatever the list's memory might be, these do not change.
+    const int inputs = layer->inputs, step = layer->kernel * BURNISH_FUSION_SCATTERED * (int)sizeof(int16_t);
+    int16_t *const values = l->values;
+    uint16_t *const starts = l->places;
+    const int16_t *from[4];
+    __m128i places[4][INPUTS / 8];
+    for (int row = 0; row < count; row++) {
+        from[row] = rows[row];
+        for (int i = 0; i < inputs; i += 8)
+            places[row][i / 8] = _mm_mullo_epi16(
+                _mm_add_epi16(_mm_set1_epi16((int16_t)(row * inputs + i)), _mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7)),
+                _mm_set1_epi16((int16_t)step));
+    }
+    int end = 0;
+    for (int x = 0; x < columns; x++) {
+#pragma clang loop unroll(full)
+        for (int row = 0; row < count; row++) {
+            l->ends[x][row] = (uint16_t)end;
+            end = add_pixel(values, starts, end, from[row] + (ptrdiff_t)x * inputs, inputs, places[row]);
+            // Of four rows the first three and the last three are read.
+            if (row + 1 < count && (count < 4 || row == 1)) continue;
+            values[end] = 0, starts[end] = (uint16_t)(row * inputs * step);
+            end += end & 1;
+        }
+        l->ends[x][count] = (uint16_t)end;
+        if (end > most * (x + 2)) return 0;
+    }
+    return 1;
+}
+
+/// Two entries of a list: their numbers, in every lane, and their weights.
+typedef struct {
+    __m256i values;
+    const int16_t *first, *second;
+} two_entries;
+
+/// Entry k and the one after it.
+static inline two_entries entries(const list *l, int k, const int16_t *weights) {
+    return (two_entries){pair(l->values + k), weights + l->places[k] / 2, weights + l->places[k + 1] / 2};
+}
+
+/// Adds two entries' products with the weights of a tap.
+static inline __attribute__((always_inline)) void add_products(__m256i *sums, two_entries e, int tap,
+                                                               const int vectors) {
+    for (int v = 0; v < vectors; v += 2) {
+        const ptrdiff_t at = tap * BURNISH_FUSION_SCATTERED + 8 * v;
+        const __m256i first = load(e.first + at), second = load(e.second + at);
+        sums[v] = _mm256_add_epi32(sums[v], _mm256_madd_epi16(e.values, _mm256_unpacklo_epi16(first, second)));
+        if (v + 1 == vectors) break;
+        sums[v + 1] = _mm256_add_epi32(sums[v + 1], _mm256_madd_epi16(e.values, _mm256_unpackhi_epi16(first, second)));
+    }
+}
+
+/// The biases of `vectors` times 8 outputs, in the order of sums: of 16 the first four of each half, then the others.
+static inline void order_bias(__m256i *out, const int32_t *bias, int vectors) {
+    for (int v = 0; v < vectors; v += 2) {
+        out[v] = load(bias + 8 * v);
+        if (v + 1 == vectors) break;
+        const __m256i first = out[v], second = load(bias + 8 * v + 8);
+        out[v] = _mm256_permute2x128_si256(first, second, 0x20);
+        out[v + 1] = _mm256_permute2x128_si256(first, second, 0x31);
+    }
 }
 
 /// Writes `vectors` times 8 outputs of a pixel.
@@ -55,42 +135,15 @@ static inline __attribute__((always_inline)) void finish_pixel(int16_t *out, con
                                                                const int16_t *added, int positive, const int vectors) {
     for (int v = 0; v < vectors; v += 2) {
         const __m256i first = _mm256_sra_epi32(sums[v], shift);
-        const __m256i second = v + 1 < vectors ? _mm256_sra_epi32(sums[v + 1], shift) : first;
-        const __m256i both = _mm256_permute4x64_epi64(_mm256_packs_epi32(first, second), 0xd8);
         if (v + 1 < vectors) {
+            const __m256i both = _mm256_packs_epi32(first, _mm256_sra_epi32(sums[v + 1], shift));
             store(out + 8 * v, finish(both, added ? added + 8 * v : NULL, positive));
         } else {
-            __m128i half = _mm256_castsi256_si128(both);
+            __m128i half = _mm_packs_epi32(_mm256_castsi256_si128(first), _mm256_extracti128_si256(first, 1));
             if (added) half = _mm_adds_epi16(half, load_half(added + 8 * v));
             store_half(out + 8 * v, positive ? _mm_max_epi16(half, _mm_setzero_si128()) : half);
         }
     }
-}
-
-/// Lists the pairs of `columns` columns of rows.
-/// - most: of a column's entries.
-/// - Returns: whether the columns have no more, as a mean.
-static int list_columns(list *l, const int16_t *const *rows, int count, int columns, const burnish_fusion_layer *layer,
-                        int most) {
-    const int pairs = layer->inputs / 2, kernel = layer->kernel;
-    int end = 0;
-    for (int x = 0; x < columns; x++) {
-        for (int row = 0; row < count; row++) {
-            l->ends[x][row] = (uint16_t)end;
-            end = add_pixel(l, end, rows[row] + (ptrdiff_t)x * layer->inputs, pairs, kernel * row * pairs, kernel);
-        }
-        l->ends[x][count] = (uint16_t)end;
-        if (end > most * (x + 4)) return 0;
-    }
-    return 1;
-}
-
-/// Adds entry k's products with the weights of a tap, which lie `tap` taps after its own.
-static inline __attribute__((always_inline)) void add_products(__m256i *sums, const list *l, int k, int tap,
-                                                               const int16_t *weights, const int vectors) {
-    const __m256i both = _mm256_set1_epi32(l->values[k]);
-    const int16_t *w = weights + ((ptrdiff_t)l->places[k] + tap) * 16 * vectors;
-    for (int v = 0; v < vectors; v++) sums[v] = _mm256_add_epi32(sums[v], _mm256_madd_epi16(both, load(w + 16 * v)));
 }
 
 /// What a row of results is made of: `vectors` times 8 outputs of each pixel.
@@ -99,7 +152,7 @@ typedef struct {
     const int16_t *added;
     int positive, outputs, width, row;
     const int16_t *weights;
-    const int32_t *bias;
+    __m256i bias[4];
     __m128i shift;
 } chunk;
 
@@ -112,30 +165,32 @@ static inline __attribute__((always_inline)) void finish_at(const chunk *c, int 
 /// 3x3 taps: each column of inputs adds to the three pixels around it, whose sums stay in registers.
 static inline __attribute__((always_inline)) void scatter(const list *l, const chunk *c, const int vectors) {
     __m256i sums[3][4];
-    for (int v = 0; v < vectors; v++) sums[0][v] = sums[1][v] = sums[2][v] = load(c->bias + 8 * v);
+    for (int v = 0; v < vectors; v++) sums[0][v] = sums[1][v] = sums[2][v] = c->bias[v];
     for (int x = 0; x < c->width + 2; x++) {
-        for (int k = l->ends[x][c->row], end = l->ends[x][c->row + 3]; k < end; k++)
-            for (int tap = 0; tap < 3; tap++) add_products(sums[tap], l, k, tap, c->weights, vectors);
+        for (int k = l->ends[x][c->row], end = l->ends[x][c->row + 3]; k < end; k += 2) {
+            const two_entries e = entries(l, k, c->weights);
+            for (int tap = 0; tap < 3; tap++) add_products(sums[tap], e, tap, vectors);
+        }
         if (x >= 2) finish_at(c, x - 2, sums[2], vectors);
-        for (int v = 0; v < vectors; v++)
-            sums[2][v] = sums[1][v], sums[1][v] = sums[0][v], sums[0][v] = load(c->bias + 8 * v);
+        for (int v = 0; v < vectors; v++) sums[2][v] = sums[1][v], sums[1][v] = sums[0][v], sums[0][v] = c->bias[v];
     }
 }
 
 /// The same for results two columns apart.
 static inline __attribute__((always_inline)) void scatter_half(const list *l, const chunk *c, const int vectors) {
     __m256i now[4], last[4];
-    for (int v = 0; v < vectors; v++) now[v] = load(c->bias + 8 * v);
+    for (int v = 0; v < vectors; v++) now[v] = c->bias[v];
     for (int x = 0; x <= c->width; x++) {
-        for (int v = 0; v < vectors; v++) last[v] = now[v], now[v] = load(c->bias + 8 * v);
-        for (int k = l->ends[2 * x][0], end = l->ends[2 * x][3]; k < end; k++) {
-            add_products(now, l, k, 0, c->weights, vectors);
-            add_products(last, l, k, 2, c->weights, vectors);
+        for (int v = 0; v < vectors; v++) last[v] = now[v], now[v] = c->bias[v];
+        for (int k = l->ends[2 * x][0], end = l->ends[2 * x][3]; k < end; k += 2) {
+            const two_entries e = entries(l, k, c->weights);
+            add_products(now, e, 0, vectors);
+            add_products(last, e, 2, vectors);
         }
         if (x > 0) finish_at(c, x - 1, last, vectors);
         if (x == c->width) break;
-        for (int k = l->ends[2 * x + 1][0], end = l->ends[2 * x + 1][3]; k < end; k++)
-            add_products(now, l, k, 1, c->weights, vectors);
+        for (int k = l->ends[2 * x + 1][0], end = l->ends[2 * x + 1][3]; k < end; k += 2)
+            add_products(now, entries(l, k, c->weights), 1, vectors);
     }
 }
 
@@ -143,8 +198,9 @@ static inline __attribute__((always_inline)) void scatter_half(const list *l, co
 static inline __attribute__((always_inline)) void gather(const list *l, const chunk *c, const int vectors) {
     for (int x = 0; x < c->width; x++) {
         __m256i sums[4];
-        for (int v = 0; v < vectors; v++) sums[v] = load(c->bias + 8 * v);
-        for (int k = l->ends[x][0], end = l->ends[x][1]; k < end; k++) add_products(sums, l, k, 0, c->weights, vectors);
+        for (int v = 0; v < vectors; v++) sums[v] = c->bias[v];
+        for (int k = l->ends[x][0], end = l->ends[x][1]; k < end; k += 2)
+            add_products(sums, entries(l, k, c->weights), 0, vectors);
         finish_at(c, x, sums, vectors);
     }
 }
@@ -153,19 +209,19 @@ static inline __attribute__((always_inline)) void gather(const list *l, const ch
 /// - row: the list's row that the row's uppermost taps are at.
 static void sparse_row(int16_t *out, const list *l, int row, const int16_t *added, int positive, int width,
                        const burnish_fusion_layer *layer) {
+    const ptrdiff_t line = (ptrdiff_t)layer->kernel * layer->inputs * BURNISH_FUSION_SCATTERED;
     const int16_t *weights = layer->scattered;
-    const ptrdiff_t taps = (ptrdiff_t)layer->kernel * layer->inputs / 2;
-    for (int first = 0; first < layer->outputs;) {
+    for (int first = 0; first < layer->outputs; first += BURNISH_FUSION_SCATTERED, weights += layer->kernel * line) {
         const int left = (layer->outputs - first) / 8, vectors = left < 4 ? left : 4;
-        const chunk c = {out + first,
-                         added ? added + first : NULL,
-                         positive,
-                         layer->outputs,
-                         width,
-                         row,
-                         weights - row * taps * 16 * vectors,
-                         layer->bias + first,
-                         _mm_cvtsi32_si128(layer->shift)};
+        chunk c = {.out = out + first,
+                   .added = added ? added + first : NULL,
+                   .positive = positive,
+                   .outputs = layer->outputs,
+                   .width = width,
+                   .row = row,
+                   .weights = weights - row * line,
+                   .shift = _mm_cvtsi32_si128(layer->shift)};
+        order_bias(c.bias, layer->bias + first, vectors);
 #define SPARSE(vectors) \
     (layer->kernel == 1 ? gather(l, &c, vectors) \
      : layer->step == 1 ? scatter(l, &c, vectors) \
@@ -176,17 +232,15 @@ static void sparse_row(int16_t *out, const list *l, int row, const int16_t *adde
         case 2: SPARSE(2); break;
         default: SPARSE(1);
         }
-        weights += layer->kernel * taps * 16 * vectors;
-        first += 8 * vectors;
     }
 }
 
 int burnish_fusion_sparse_pair_avx2(int16_t *const *out, const int16_t *const *rows, const int16_t *const *added,
                                     int positive, int width, const burnish_fusion_layer *layer, void *scratch) {
     if (!layer->scattered) return 0;
-    list l = {.values = scratch, .places = (int32_t *)scratch + COLUMNS * 4 * PAIRS + 4};
-    // Tiles are as fast where half of the pairs is not zero.
-    if (!list_columns(&l, rows, 4, width + 2, layer, layer->inputs)) return 0;
+    list l = {.values = scratch, .places = (uint16_t *)scratch + COLUMNS * 4 * (INPUTS + 1) + BEYOND};
+    // Tiles are as fast where four tenths are not zero.
+    if (!list_columns(&l, rows, 4, width + 2, layer, layer->inputs * 8 / 5)) return 0;
     for (int row = 0; row < 2; row++) sparse_row(out[row], &l, row, added[row], positive, width, layer);
     return 1;
 }
@@ -195,11 +249,16 @@ int burnish_fusion_sparse_layer_avx2(int16_t *out, const int16_t *const *rows, c
                                      int width, const burnish_fusion_layer *layer) {
     const int kernel = layer->kernel;
     if (!layer->scattered) return 0;
-    int32_t values[COLUMNS * 3 * PAIRS + 4], places[COLUMNS * 3 * PAIRS + 4];
+    int16_t values[COLUMNS * (3 * INPUTS + 1) + BEYOND];
+    uint16_t places[COLUMNS * (3 * INPUTS + 1) + BEYOND];
     list l = {.values = values, .places = places};
     const int columns = kernel == 1 ? width : layer->step * (width - 1) + 3;
-    return list_columns(&l, rows, kernel, columns, layer, kernel * layer->inputs / 4) &&
-           (sparse_row(out, &l, 0, added, positive, width, layer), 1);
+    const int most = kernel * layer->inputs * 3 / 5;
+    if (!(kernel == 1 ? list_columns(&l, rows, 1, columns, layer, most)
+                      : list_columns(&l, rows, 3, columns, layer, most)))
+        return 0;
+    sparse_row(out, &l, 0, added, positive, width, layer);
+    return 1;
 }
 
 BURNISH_TARGET_END

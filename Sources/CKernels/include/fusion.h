@@ -21,6 +21,8 @@ enum {
     BURNISH_FUSION_CHOICES = 4 * (BURNISH_FUSION_PICTURES + 2),
     /// Pixels of room to the right of a row of activations. One lies to the left. Rows begin and end with a pixel of zeros.
     BURNISH_FUSION_MARGIN = 16,
+    /// Outputs of a chunk of `scattered` weights.
+    BURNISH_FUSION_SCATTERED = 32,
     /// Tiles of 2x2 pixels that `pair` does at a time.
     BURNISH_FUSION_TILES = 12,
     BURNISH_FUSION_PLACES = 16,
@@ -45,8 +47,8 @@ typedef struct {
     /// For `pair`, else null: the weights of 3x3 taps as those of 4x4 places, packed in the same way:
     /// [chunks of vectors][4 · 4 places][inputs / 2][vectors][8 outputs][2 inputs].
     const int16_t *places;
-    /// For inputs that are zero mostly: [chunks of up to 4 vectors][kernel rows][inputs / 2][kernel columns][vectors][8 outputs]
-    /// [2 inputs].
+    /// For inputs that are zero mostly: [chunks of outputs][kernel rows][inputs][kernel columns][BURNISH_FUSION_SCATTERED outputs].
+    /// Where 8 outputs are left of 16, each four of them are followed by four zeros. Zeros fill up the last chunk.
     const int16_t *scattered;
     /// For `pair`: the largest magnitude of inputs for which its sums stay within 16 and 32 bits.
     int most;

@@ -78,19 +78,23 @@ import CKernels
         return result
     }
 
-    /// Packs [outputs][kernel rows][kernel columns][inputs] by pairs of inputs:
-    /// [chunks][kernel rows][inputs / 2][kernel columns][vectors][8 outputs][2 inputs].
+    /// Packs [outputs][kernel rows][kernel columns][inputs] by inputs, as `scattered` is described.
     private static func scattered(_ weights: [Int16], _ shape: FusionFile.Shape) -> [Int16] {
+        let chunk = Int(BURNISH_FUSION_SCATTERED)
         var result: [Int16] = []
-        result.reserveCapacity(weights.count)
-        for first in stride(from: 0, to: shape.outputs, by: 32) {
+        result.reserveCapacity((shape.outputs + chunk - 1) / chunk * chunk * shape.taps)
+        for first in stride(from: 0, to: shape.outputs, by: chunk) {
+            let places = (0..<chunk).map { place -> Int? in
+                let sixteen = first + place / 16 * 16
+                guard sixteen + 8 == shape.outputs else { return sixteen + place % 16 }
+                return place % 8 < 4 ? sixteen + place % 16 / 8 * 4 + place % 4 : nil
+            }
+            let outputs = places.map { $0.flatMap { $0 < shape.outputs ? $0 : nil } }
             for row in 0..<shape.kernel {
-                for input in stride(from: 0, to: shape.inputs, by: 2) {
+                for input in 0..<shape.inputs {
                     for column in 0..<shape.kernel {
-                        for output in first..<min(first + 32, shape.outputs) {
-                            let at = output * shape.taps + (row * shape.kernel + column) * shape.inputs + input
-                            result += weights[at...at + 1]
-                        }
+                        let tap = (row * shape.kernel + column) * shape.inputs + input
+                        result += outputs.map { $0.map { weights[$0 * shape.taps + tap] } ?? 0 }
                     }
                 }
             }

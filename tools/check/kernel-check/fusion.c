@@ -110,16 +110,17 @@ static burnish_fusion_layer random_layer(int inputs, int outputs, int kernel, in
                 for (int i = 0; i < 2; i++) *next++ = weights[(output + lane) * taps + tap + i];
         output += lanes;
     }
-    int16_t *const scattered = malloc(bytes);
-    next = scattered;
-    for (int output = 0, lanes = 0; output < outputs; output += lanes) {
-        lanes = outputs - output < 32 ? outputs - output : 32;
-        for (int row = 0; row < kernel; row++)
-            for (int pair = 0; pair < inputs; pair += 2)
-                for (int column = 0; column < kernel; column++)
-                    for (int lane = 0; lane < lanes; lane++)
-                        for (int i = 0; i < 2; i++)
-                            *next++ = weights[(output + lane) * taps + (row * kernel + column) * inputs + pair + i];
+    enum { CHUNK = BURNISH_FUSION_SCATTERED };
+    const int chunks = (outputs + CHUNK - 1) / CHUNK;
+    int16_t *const scattered = calloc((size_t)(chunks * CHUNK * taps), sizeof *scattered);
+    for (int output = 0; output < outputs; output++) {
+        const int first = output / 16 * 16, halves = first + 8 == outputs ? 4 : 8, at = output - first;
+        const int place = first % CHUNK + at / halves * 8 + at % halves;
+        for (int tap = 0; tap < taps; tap++) {
+            const int row = tap / (kernel * inputs), column = tap / inputs % kernel, in = tap % inputs;
+            scattered[((output / CHUNK * kernel + row) * inputs + in) * kernel * CHUNK + column * CHUNK + place] =
+                weights[output * taps + tap];
+        }
     }
     burnish_fusion_layer layer = {.inputs = inputs,
                                   .outputs = outputs,
