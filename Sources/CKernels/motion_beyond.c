@@ -1,4 +1,5 @@
 #include "motion_field.h"
+#include "motion_median.h"
 
 // Where a picture between two others lies in the pictures around those, and where it lies in the two by the motion beyond
 // them alone.
@@ -75,8 +76,21 @@ static burnish_motion_vector median(const burnish_motion_beyond *b, const burnis
 }
 
 void burnish_motion_beyond_smooth_rows(const burnish_motion_beyond *b, int first, int last) {
-    for (int row = first; row < last; row++)
-        for (int column = 0; column < b->columns; column++)
-            b->inner[row * b->columns + column] = join(median(b, b->own[0], column, row),
-                                                       median(b, b->own[1], column, row), b->phase);
+    for (int row = first; row < last; row++) {
+        const int is_inside = row > 0 && row + 1 < b->rows;
+        for (int column = 0; column < b->columns;) {
+            // Where all neighbours of four cells are there, their medians are found together.
+            const int count = is_inside && column > 0 && column + 4 < b->columns ? 4 : 1;
+            burnish_motion_vector medians[2][4];
+            for (int side = 0; side < 2; side++) {
+                const burnish_motion_vector *at = b->own[side] + (row - 1) * b->columns + column - 1;
+                if (count == 1) medians[side][0] = median(b, b->own[side], column, row);
+                else
+                    burnish_motion_medians(medians[side], (const burnish_motion_vector *const[]){at, at + b->columns,
+                                                                                                 at + 2 * b->columns});
+            }
+            for (int i = 0; i < count; i++, column++)
+                b->inner[row * b->columns + column] = join(medians[0][i], medians[1][i], b->phase);
+        }
+    }
 }

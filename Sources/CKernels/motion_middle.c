@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "motion_field.h"
+#include "motion_median.h"
 
 #pragma STDC FP_CONTRACT OFF
 
@@ -151,38 +152,30 @@ void burnish_motion_middle_rows(const burnish_motion_middle *middle, int first, 
         for (int column = 0; column < middle->columns; column++) decide(middle, column, row);
 }
 
-static inline void order(int *a, int *b) {
-    int low = *a < *b ? *a : *b, high = *a < *b ? *b : *a;
-    *a = low, *b = high;
-}
-
-/// The median of nine by 19 exchanges (Smith, Implementing median filters in XC4000E FPGAs, 1996).
-static int median(int *v) {
-    order(v + 1, v + 2), order(v + 4, v + 5), order(v + 7, v + 8);
-    order(v + 0, v + 1), order(v + 3, v + 4), order(v + 6, v + 7);
-    order(v + 1, v + 2), order(v + 4, v + 5), order(v + 7, v + 8);
-    order(v + 0, v + 3), order(v + 5, v + 8), order(v + 4, v + 7);
-    order(v + 3, v + 6), order(v + 1, v + 4), order(v + 2, v + 5);
-    order(v + 4, v + 7), order(v + 4, v + 2), order(v + 6, v + 4);
-    order(v + 4, v + 2);
-    return v[4];
-}
+enum {
+    /// Cells of a row that are smoothed at a time.
+    SOME = 64,
+};
 
 void burnish_motion_smooth_rows(burnish_motion_cell *out, const burnish_motion_cell *cells, int columns, int rows,
                                 int first, int last) {
     for (int row = first; row < last; row++) {
-        for (int column = 0; column < columns; column++) {
-            int x[9], y[9], count = 0;
-            for (int j = -1; j <= 1; j++) {
-                const burnish_motion_cell *line = cells + burnish_clamp(row + j, 0, rows - 1) * columns;
-                for (int i = -1; i <= 1; i++, count++) {
-                    burnish_motion_vector v = line[burnish_clamp(column + i, 0, columns - 1)].vector;
-                    x[count] = v.x, y[count] = v.y;
-                }
+        for (int left = 0; left < columns; left += SOME) {
+            const int rest = columns - left, count = rest < SOME ? rest : SOME;
+            burnish_motion_vector lines[3][SOME + 6] = {0}, medians[SOME + 4];
+            for (int j = 0; j < 3; j++) {
+                const burnish_motion_cell *line = cells + burnish_clamp(row + j - 1, 0, rows - 1) * columns;
+                for (int i = -1; i <= count; i++)
+                    lines[j][i + 1] = line[burnish_clamp(left + i, 0, columns - 1)].vector;
             }
-            burnish_motion_cell cell = cells[row * columns + column];
-            cell.vector.x = (int16_t)median(x), cell.vector.y = (int16_t)median(y);
-            out[row * columns + column] = cell;
+            for (int i = 0; i < count; i += 4)
+                burnish_motion_medians(
+                    medians + i, (const burnish_motion_vector *const[]){lines[0] + i, lines[1] + i, lines[2] + i});
+            for (int i = 0; i < count; i++) {
+                burnish_motion_cell *to = out + row * columns + left + i;
+                *to = cells[row * columns + left + i];
+                to->vector = medians[i];
+            }
         }
     }
 }

@@ -41,23 +41,40 @@ void burnish_motion_make_taps_of_each(burnish_motion_taps *table) { make_taps(ta
 
 static int scaled(int v, int shift) { return shift < 0 ? v >> -shift : v * (1 << shift); }
 
+/// A motion: its vector, and its bend.
+typedef int16_t motion __attribute__((vector_size(8)));
+
+static motion motion_of(burnish_motion_vector vector, burnish_motion_vector bend) {
+    const burnish_motion_vector both[2] = {vector, bend};
+    motion m;
+    memcpy(&m, both, sizeof m);
+    return m;
+}
+
 /// The different motions of a block, each with its shares at the four corners.
 typedef struct {
     int count;
-    burnish_motion_vector vector[BURNISH_MOTION_PREDICTIONS], bend[BURNISH_MOTION_PREDICTIONS];
+    motion motion[BURNISH_MOTION_PREDICTIONS];
     int share[BURNISH_MOTION_PREDICTIONS][4];
 } motions;
 
+/// Whether two motions are less than `limit` apart, in all of their numbers.
+static int is_alike(motion a, motion b, motion limit) {
+    const motion apart = __builtin_elementwise_sub_sat(a, b), beyond = apart >= limit | apart <= -limit;
+    uint64_t any;
+    memcpy(&any, &beyond, sizeof any);
+    return !any;
+}
+
 /// Adds a motion at a corner. One that is less than `alike` from another counts as that.
-static void add(motions *m, burnish_motion_vector v, burnish_motion_vector bend, int alike, int corner, int share) {
+static void add(motions *m, burnish_motion_vector v, burnish_motion_vector bend, motion alike, int corner, int share) {
     if (!share) return;
+    const motion new = motion_of(v, bend);
     int i = 0;
-    while (i < m->count && (abs(m->vector[i].x - v.x) >= alike || abs(m->vector[i].y - v.y) >= alike ||
-                            abs(m->bend[i].x - bend.x) >= alike || abs(m->bend[i].y - bend.y) >= alike))
-        i++;
+    while (i < m->count && !is_alike(m->motion[i], new, alike)) i++;
     if (i == m->count) {
-        m->vector[i] = v, m->bend[i] = bend;
-        for (int k = 0; k < 4; k++) m->share[i][k] = 0;
+        m->motion[i] = new;
+        memset(m->share[i], 0, sizeof m->share[i]);
         m->count++;
     }
     m->share[i][corner] += share;
@@ -67,7 +84,8 @@ static void add(motions *m, burnish_motion_vector v, burnish_motion_vector bend,
 static void collect(motions *m, const burnish_motion_cell *const *corners, const burnish_motion_synthesis *s) {
     static const burnish_motion_vector none = {0, 0};
     // Others count less.
-    const int alike = s->alike * (s->shift > 0 ? 16 >> s->shift : 16), roughly = 4 * alike;
+    const int16_t least = (int16_t)(s->alike * (s->shift > 0 ? 16 >> s->shift : 16));
+    const motion alike = {least, least, least, least}, roughly = 4 * alike;
     m->count = 0;
     for (int k = 0; k < 4; k++)
         add(m, corners[k]->vector, corners[k]->bend, alike, k,
@@ -94,8 +112,9 @@ static burnish_motion_window window(const int *share, int column, int size) {
 
 /// Whether nothing moves in a block.
 static int is_still(const motions *m) {
-    const burnish_motion_vector v = m->vector[0], bend = m->bend[0];
-    return m->count == 1 && !v.x && !v.y && !bend.x && !bend.y;
+    uint64_t any;
+    memcpy(&any, m->motion, sizeof any);
+    return m->count == 1 && !any;
 }
 
 /// One row of both planes as they lie, by their shares: what prediction and blending come to where nothing moves.
@@ -137,9 +156,9 @@ static void synthesise(const burnish_motion_synthesis *s, int column, int row, i
     // Of both planes together, or of each.
     int16_t predictions[2][BURNISH_MOTION_PREDICTIONS][BURNISH_MOTION_BLOCK * BURNISH_MOTION_BLOCK];
     for (int k = 0; k < m.count; k++) {
-        int vx = scaled(m.vector[k].x, s->shift), vy = scaled(m.vector[k].y, s->shift);
-        int ax = ((vx * s->phase + 128) >> 8) - scaled(m.bend[k].x, s->shift);
-        int ay = ((vy * s->phase + 128) >> 8) - scaled(m.bend[k].y, s->shift);
+        int vx = scaled(m.motion[k][0], s->shift), vy = scaled(m.motion[k][1], s->shift);
+        int ax = ((vx * s->phase + 128) >> 8) - scaled(m.motion[k][2], s->shift);
+        int ay = ((vy * s->phase + 128) >> 8) - scaled(m.motion[k][3], s->shift);
         for (int c = 0; c < columns; c++) {
             burnish_motion_block block;
             for (int p = 0; p < 2; p++) {
