@@ -53,6 +53,8 @@ public struct TopFigures: Encodable, Sendable {
     public var inputSize, outputSize: String?
     public var framesPerSecond: Double
     public var rung: String?
+    /// The encoder's preset; nil where the output is not chosen to fit the machine.
+    public var preset: String?
     public var coresLeast, coresSynthesising: Double
     public var latency: Stage
     public var latencyP95: Double?
@@ -92,6 +94,7 @@ public struct TopFigures: Encodable, Sendable {
         outputSize = size(snapshot.gauges.outputSize)
         framesPerSecond = snapshot.gauges.rate
         rung = snapshot.gauges.rung.flatMap { Int($0) < Rung.all.count ? Rung.all[Int($0)].name : nil }
+        preset = snapshot.gauges.output?.preset.rawValue
         coresLeast = snapshot.gauges.coresLeast
         coresSynthesising = snapshot.gauges.coresSynthesising
         deadlineMisses = snapshot.latency.misses

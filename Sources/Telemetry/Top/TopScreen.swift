@@ -52,7 +52,8 @@ public struct TopScreen: Sendable {
     // MARK: Parts
 
     private func title(_ figures: TopFigures) -> String {
-        let sizes = [figures.inputSize, figures.outputSize].compactMap(\.self).joined(separator: " → ")
+        let made = [figures.outputSize, figures.preset].compactMap(\.self).joined(separator: " ")
+        let sizes = [figures.inputSize, made.isEmpty ? nil : made].compactMap(\.self).joined(separator: " → ")
         // A name may come from a file's name: it must not command the terminal.
         let name = String(String.UnicodeScalarView(figures.stream.unicodeScalars.filter { !$0.properties.isControl }))
         return ["burnish top: \(name)", sizes, "\(fixed(figures.framesPerSecond)) frames/s"]

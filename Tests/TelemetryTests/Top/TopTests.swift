@@ -34,6 +34,7 @@ import Testing
         snapshot.process = 4711
         snapshot.startedAt = MonotonicTime(nanoseconds: 1_000_000_000 - 3_600_000_000_000)
         snapshot.gauges.rung = Rung.all.firstIndex { $0.name == "neural-m+synthesis" }.map { UInt8($0) }
+        snapshot.gauges.output = StreamGauges.Output(step: 0, preset: .superfast)
         snapshot.gauges.rate = 59.94
         snapshot.gauges.coresLeast = 0.3
         snapshot.gauges.coresSynthesising = 1.2
@@ -58,7 +59,7 @@ import Testing
     @Test func theScreenLooksLikeThis() {
         let lines = TopScreen().lines(Self.figures)
         let expected = """
-            burnish top: camera   640x360 → 1280x720   59.9 frames/s
+            burnish top: camera   640x360 → 1280x720 superfast   59.9 frames/s
             process 4711, 1:00:06   1 restart   neural-m+synthesis   needs 0.3 to 1.2 cores
 
             latency                                               ▅█▅█▅█▅█▅█▅█  to 36.0 ms
