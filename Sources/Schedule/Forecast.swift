@@ -162,6 +162,9 @@ struct Forecast {
 
     // MARK: Tiles
 
+    /// Tiles are planned within this part of the time that the rung may use. So there are none any more before the rung is in trouble.
+    private static let shareOfTiles = 0.95
+
     /// The longest time for tiles with which this original, its synthesised frames and the newest original are in time, and
     /// the threads keep up. The interval is shared with the originals that wait, so that a queue drains.
     func grant(synthesises: Bool) -> Double {
@@ -170,7 +173,7 @@ struct Forecast {
         let thisOne = slack - margin - caution * (base.careful + before + max(carefulWay, backlog + way))
         let newestOne =
             slackOfNewest - caution * (base.careful + delay(by: count) + step * max(waiting, 1) + carefulWay)
-        let share = weights.keep * interval / (1 + waiting)
+        let share = Self.shareOfTiles * weights.keep * interval / (1 + waiting)
         let thread = share - base.mean - count * synthesise.mean
         let machine =
             (spare * share - decode.mean - encoders * (1 + count) * encode.mean) / workers

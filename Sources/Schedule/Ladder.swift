@@ -9,23 +9,26 @@ public struct Rung: Hashable, Sendable, BitwiseCopyable {
     public var decodesAll: Bool
 }
 
-/// Chooses the rung. The stream falls when a few frames are in trouble, and climbs one rung at a time when the rung above has
-/// looked safe for a while.
+/// Chooses the rung. The stream falls when frames have been in trouble for a while, and climbs one rung at a time when the rung above
+/// has looked safe for a while.
+///
+/// Trouble on a rung with optional work often passes when that work is left out: beside tiles the encoder may take twice as long. So
+/// frames in trouble get no optional work, and the stream leaves such a rung only when that has not helped for some frames. A rung
+/// without optional work is left soon, because originals are at stake.
 ///
 /// After a fall the stream waits before it tries that rung again: twice as long as the last time, less a quarter of the time
 /// on the rung. It forgets failures when the machine has become clearly faster than at that try. So the number of failed
 /// tries grows only with the logarithm of time, a rung that can be held now and then does not flicker, and the end of a load
 /// shows at once.
 struct Ladder: Sendable, BitwiseCopyable {
-    /// The stream falls when the strain reaches this. A frame in trouble adds 1.
-    static let strainLimit = 3.0
-    /// Added to the strain by a frame that would only be better on a lower rung.
-    static let strainOfPreference = 0.25
-    /// Taken off the strain by a good frame.
+    /// The stream falls when the strain reaches this, from a rung with optional work and from one without.
+    static let strainLimit = 16.0
+    static let strainLimitOfLeastWork = 3.0
+    /// Taken off the strain by a frame that does not add to it.
     static let relief = 0.25
     /// A shorter time on a rung does not shorten the wait for the next try.
     static let leastCreditedTime = Nanoseconds.milliseconds(2_000.0)
-    static let shortestWait = Nanoseconds.milliseconds(2_000.0)
+    static let shortestWait = Nanoseconds.milliseconds(1_000.0)
     static let longestWait = Nanoseconds.milliseconds(32_000.0)
     /// The machine counts as clearly faster when its slowdown since the failed climb is below this.
     static let clearlyFaster = 0.8
@@ -41,7 +44,10 @@ struct Ladder: Sendable, BitwiseCopyable {
     private(set) var count: Int
     /// 0 is the top.
     private(set) var position: Int
+    /// A frame in trouble adds 1.
     private var strain = 0.0
+    /// The same for frames that would only be better on a lower rung.
+    private var preference = 0.0
     private var safeSince: MonotonicTime?
     /// How long the rung above must look safe before it is climbed.
     private let dwell: Nanoseconds
@@ -81,7 +87,7 @@ struct Ladder: Sendable, BitwiseCopyable {
         let didSynthesise = rungs[0].synthesises
         (rungs, count) = Self.rungs(ceiling: ceiling, synthesises: synthesises)
         attempts = InlineArray(repeating: Attempt(wait: dwell))
-        (strain, safeSince) = (0, nil)
+        (strain, preference, safeSince) = (0, 0, nil)
         position = count - 1
         guard present.decodesAll else { return }
         let like = Rung(
@@ -98,19 +104,24 @@ struct Ladder: Sendable, BitwiseCopyable {
     subscript(position: Int) -> Rung { rungs[position] }
     var rung: Rung { rungs[position] }
 
+    /// Frames were in trouble lately, and not enough good ones have followed.
+    var isStrained: Bool { strain >= 1 }
+
     /// Updates the position after one frame.
     /// - Parameters:
     ///   - best: the best rung for this frame, from the present one down.
     ///   - isUrgent: there is no time for the present rung. Otherwise `best` only brings more.
     ///   - canClimb: the rung above the present one looks safe, with margin.
     mutating func update(now: MonotonicTime, best: Int, isUrgent: Bool, canClimb: Bool, pace: CostModel.Pace) {
-        if best > position {
-            strain += isUrgent ? 1 : Self.strainOfPreference
+        let isWorse = best > position
+        strain = max(0, strain + (isWorse && isUrgent ? 1 : -Self.relief))
+        preference = max(0, preference + (isWorse && !isUrgent ? 1 : -Self.relief))
+        if isWorse {
             safeSince = nil
-            if strain >= Self.strainLimit { fall(to: best, now: now) }
+            let limit = rung.tier > .base || rung.synthesises ? Self.strainLimit : Self.strainLimitOfLeastWork
+            if max(strain, preference) >= limit { fall(to: best, now: now) }
             return
         }
-        strain = max(0, strain - Self.relief)
         guard canClimb, position > 0 else {
             safeSince = nil
             return
@@ -148,7 +159,6 @@ struct Ladder: Sendable, BitwiseCopyable {
             attempts[rung].failedAt = now
         }
         position = target
-        strain = 0
-        safeSince = nil
+        (strain, preference, safeSince) = (0, 0, nil)
     }
 }

@@ -251,12 +251,12 @@ public struct Planner: Policy, Sendable {
             rungs: ladder.count)
         guard reason == nil else { return plan }
         lastEnhanced = frame.now
-        if ladder.rung.synthesises, forecast.hasTimeToSynthesise {
+        if ladder.rung.synthesises, !ladder.isStrained, forecast.hasTimeToSynthesise {
             let count = costs.hasObserved(.synthesise) ? frame.synthesised : min(1, frame.synthesised)
             if allowance.spend(synthesis(Double(count))) { plan.synthesised = count }
         }
         plan.synthesiseBy = frame.now + Self.time(forecast.latestSynthesis)
-        var grant = forecast.grant(synthesises: plan.synthesised > 0)
+        var grant = isUrgent ? 0 : forecast.grant(synthesises: plan.synthesised > 0)
         let end = frame.now + Self.time(forecast.base.mean + grant)
         // Optional steps go before tiles: on a noisy picture the noise filter gains several times as much.
         plan.steps = frame.steps.intersection(.must)

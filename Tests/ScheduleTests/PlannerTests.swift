@@ -87,6 +87,33 @@ import Testing
         #expect(planner.level.tier == .neuralS)
     }
 
+    /// For half a second the encoder takes more than twice as long beside tiles. Frames in trouble have none, so it is fast again, and the
+    /// stream keeps its rung. Where it stays slow without tiles, the rung goes.
+    @Test(arguments: [true, false]) func tilesGoBeforeTheRung(isSlowByTiles: Bool) {
+        var (planner, now) = trained()
+        var (tiles, synthesised) = (0, 0)
+        var last = 0
+        for frame in 0..<60 {
+            now = now + Self.frameTime
+            let plan = planner.plan(FrameRequest(now: now, emitBy: now + .milliseconds(75), synthesised: 1, tiles: 60))
+            tiles += plan.tiles > 0 ? 1 : 0
+            synthesised += plan.synthesised
+            last = plan.synthesised
+            let encode = Nanoseconds.milliseconds(isSlowByTiles && (plan.tiles == 0 || frame >= 15) ? 8.0 : 20)
+            planner.observe(.decode, .milliseconds(2.0))
+            planner.observe(.base, .milliseconds(2.5))
+            if plan.tiles > 0 { planner.observe(.tile(plan.tier), .milliseconds(0.1)) }
+            if plan.synthesised > 0 { planner.observe(.synthesise, .milliseconds(6.0)) }
+            for _ in 0...plan.synthesised { planner.observe(.encode, encode) }
+            planner.emitted(slack: .milliseconds(30))
+        }
+        if isSlowByTiles {
+            #expect(planner.rung == 0 && (15..<60).contains(tiles) && last == 1, "\(planner.level) \(tiles) \(synthesised)")
+        } else {
+            #expect(!planner.level.synthesises && tiles <= 2 && synthesised <= 4, "\(planner.level) \(tiles) \(synthesised)")
+        }
+    }
+
     /// Another budget moves all deadlines at once, which is no longer time between originals.
     @Test func anotherBudgetDoesNotChangeTheInterval() {
         var (planner, now) = trained()
