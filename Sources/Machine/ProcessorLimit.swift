@@ -22,11 +22,24 @@ public struct ProcessorLimit: Equatable, Sendable {
 
     /// The limit of this process, read once. A later change is not seen.
     public static let current = ProcessorLimit(
-        processors: ProcessInfo.processInfo.activeProcessorCount,
+        processors: text(of: "/proc/self/status").flatMap(processors(allowedBy:))
+            ?? ProcessInfo.processInfo.activeProcessorCount,
         quota: ControlGroups(
             groups: text(of: "/proc/self/cgroup") ?? "", mounts: text(of: "/proc/self/mountinfo") ?? ""
         )
         .quota(reading: text(of:)))
+
+    /// The processors that this process may run on: what `taskset`, a container's `cpuset` or a unit's `CPUAffinity=` leave it.
+    /// `ProcessInfo` counts all that the machine has.
+    /// - Parameter status: `/proc/self/status`, with a line such as `Cpus_allowed:	ff,0000000f`, one bit for each processor.
+    /// - Returns: nil where it does not say.
+    static func processors(allowedBy status: String) -> Int? {
+        guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("Cpus_allowed:") }) else { return nil }
+        let digits = line.dropFirst("Cpus_allowed:".count).filter { $0 != "," && !$0.isWhitespace }.map(\.hexDigitValue)
+        guard !digits.isEmpty, !digits.contains(nil) else { return nil }
+        let count = digits.reduce(0) { $0 + ($1 ?? 0).nonzeroBitCount }
+        return count > 0 ? count : nil
+    }
 
     private static func text(of path: String) -> String? { try? String(contentsOfFile: path, encoding: .utf8) }
 }

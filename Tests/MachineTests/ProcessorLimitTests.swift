@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Machine
@@ -93,6 +94,33 @@ import Testing
         #expect(ControlGroups(groups: "0::/../b\n", mounts: mounts).unified == ["/sys/fs/cgroup"])
         #expect(ControlGroups(groups: "", mounts: mounts).unified.isEmpty)
         #expect(ControlGroups(groups: "0::/a\n", mounts: "nonsense\n31 22 0:28 / -\n").unified.isEmpty)
+    }
+
+    @Test func processorsThatAProcessMayNotUseDoNotCount() {
+        func count(_ mask: String) -> Int? {
+            ProcessorLimit.processors(allowedBy: "Name:\tburnish\nCpus_allowed:\t\(mask)\nCpus_allowed_list:\t0-1\n")
+        }
+        #expect(count("3") == 2 && count("c0") == 2 && count("ffff") == 16)
+        #expect(count("ff,00000000,0000000f") == 12 && count("ffffffff,ffffffff") == 64)
+        #expect(count("0") == nil && count("") == nil && count("3x") == nil)
+        #expect(ProcessorLimit.processors(allowedBy: "Name:\tburnish\n") == nil)
+    }
+
+    @Test func aProcessOnOneProcessorCountsOne() throws {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/taskset")
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let all = try #require(ProcessorLimit.processors(allowedBy: status))
+        #expect(all == ProcessorLimit.current.processors)
+        let first = try #require(status.split(separator: "\n").first { $0.hasPrefix("Cpus_allowed_list:") })
+            .split(whereSeparator: { !$0.isNumber })[0]
+        process.arguments = ["-c", String(first), "cat", "/proc/self/status"]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let read = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        #expect(ProcessorLimit.processors(allowedBy: String(decoding: read, as: UTF8.self)) == 1)
     }
 
     @Test func aStartedCoreCounts() {
