@@ -1,20 +1,5 @@
 import Media
 
-/// What a stream's output is made like: how much larger its pictures leave, and with which preset they are encoded; or that
-/// they leave as they came.
-public struct OutputChoice: Hashable, Sendable, BitwiseCopyable {
-    public var size: OutputSize
-    public var preset: EncoderPreset
-    /// Pictures go out as they came.
-    public var isBypass = false
-
-    public init(size: OutputSize, preset: EncoderPreset, isBypass: Bool = false) {
-        self.size = size
-        self.preset = preset
-        self.isBypass = isBypass
-    }
-}
-
 /// Chooses an output that fits the machine: first faster presets, then pictures of 1.5 times the input's size, then of the input's
 /// own, then bypass.
 ///
@@ -295,7 +280,7 @@ public struct OutputLadder: Sendable {
         if passesForGain {
             followRate(pictures.inputRate)
         } else if losesByEncode(pictures, at: now) {
-            pass(pictures.inputRate, at: now)
+            if !climbForGain(cores.room, at: now) { pass(pictures.inputRate, at: now) }
             return true
         }
         let dealt = cores.forOriginals
@@ -357,6 +342,18 @@ public struct OutputLadder: Sendable {
         let since = losingSince ?? now
         losingSince = since
         return now - since >= Self.timeToPass
+    }
+
+    /// A slower preset codes better at the same bits. Pictures are not judged by a faster one where it fits and has not failed.
+    private mutating func climbForGain(_ cores: Double, at now: MonotonicTime) -> Bool {
+        let slower = (0..<position).first {
+            choices[$0].size == choice.size && waits[$0] <= Self.timeToClimb && fits($0, cores, limit: Self.limitToClimb, costs)
+        }
+        guard let slower else { return false }
+        position = slower
+        (climbed, losingSince) = ((slower, now), nil)
+        change(at: now)
+        return true
     }
 
     private mutating func pass(_ rate: Int, at now: MonotonicTime) {
