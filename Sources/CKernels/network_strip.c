@@ -170,7 +170,7 @@ void burnish_network_advance(burnish_network_strip *strip, int end) {
         if (network->restores) {
             const int all = strip->width + 2 * count;
             fetch_phases(strip, line, line_size(g), strip->next, strip->x - count, all);
-            kernels->phases(input, line, line + line_size(g), all);
+            kernels->phases(input, line, line + line_size(g), kernels->striped ? widest : all);
         } else {
             fetch(strip, line, strip->next, strip->x - count, strip->width + 2 * count);
             kernels->expand(input, line, widest);

@@ -5,9 +5,10 @@ extension CheckedKernels {
     static func network() -> [any KernelCheck] {
         [
             NetworkLayerCheck(channels: 8, isLast: false), NetworkLayerCheck(channels: 16, isLast: false),
-            NetworkLayerCheck(channels: 32, isLast: false), NetworkLayerCheck(channels: 8, isLast: true),
-            NetworkLayerCheck(channels: 16, isLast: true), NetworkLayerCheck(channels: 32, isLast: true),
-            NetworkExpandCheck(), NetworkPhasesCheck(), NetworkCubicCheck(), NetworkMergeCheck(),
+            NetworkLayerCheck(channels: 32, isLast: false), NetworkLayerCheck(channels: 40, isLast: false),
+            NetworkLayerCheck(channels: 8, isLast: true), NetworkLayerCheck(channels: 16, isLast: true),
+            NetworkLayerCheck(channels: 32, isLast: true), NetworkLayerCheck(channels: 40, isLast: true),
+            NetworkExpandCheck(), NetworkPhasesCheck(isTiled: false), NetworkPhasesCheck(isTiled: true), NetworkCubicCheck(), NetworkMergeCheck(),
         ]
     }
 }
@@ -39,9 +40,9 @@ private final class NetworkLayerCheck: KernelCheck {
         self.isLast = isLast
     }
 
-    private var isTiled: Bool { groups == 4 && !isLast }
+    private var isTiled: Bool { groups >= 4 && !isLast }
     private func family(_ kernels: Kernels) -> burnish_network_kernels {
-        groups == 4 ? kernels.table.tiled_network : kernels.table.network
+        groups >= 4 ? kernels.table.tiled_network : kernels.table.network
     }
 
     var name: String { "network.\(isLast ? "residual" : "layer")\(4 * groups)" }
@@ -159,14 +160,22 @@ private final class NetworkPhasesCheck: KernelCheck {
     private var input = CheckMemory(width: 1, height: 1)
     private var outputs: [CheckMemory] = []
     private var width = 0
+    private var isOrdered = [true, true]
+    /// Whether the kernels are those of networks that suit tiles.
+    private let isTiled: Bool
 
-    let name = "network.phases"
+    init(isTiled: Bool) { self.isTiled = isTiled }
+
+    var name: String { isTiled ? "network.phases.tiled" : "network.phases" }
     var sizes: [CheckSize] { widths }
     var benchmarkSize: CheckSize { CheckSize(640) }
     var unit: WorkUnit { .samples }
     func work(_ size: CheckSize) -> Double { Double(4 * size.width) }
+    private func family(_ kernels: Kernels) -> burnish_network_kernels {
+        isTiled ? kernels.table.tiled_network : kernels.table.network
+    }
     func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
-        unsafe unsafeBitCast(kernels.table.network.phases!, to: UnsafeRawPointer.self)
+        unsafe unsafeBitCast(family(kernels).phases!, to: UnsafeRawPointer.self)
     }
 
     func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
@@ -174,14 +183,19 @@ private final class NetworkPhasesCheck: KernelCheck {
         width = size.width
         input = CheckMemory(width: 2 * (width + margin), height: 2)
         input.fill { x, y in content.byte(x: x, y: y, &random) }
-        outputs = (0..<2).map { _ in CheckMemory(width: 4 * (width + margin), height: 1) }
+        outputs = (0..<2).map { _ in CheckMemory(width: 4 * (width + 15 + margin), height: 1) }
     }
 
     func run(_ kernels: Kernels, into destination: Int) {
-        unsafe kernels.table.network.phases(outputs[destination].row(0), input.row(0), input.row(1), Int32(width))
+        let family = family(kernels)
+        unsafe family.phases(outputs[destination].row(0), input.row(0), input.row(1), Int32(width))
+        isOrdered[destination] = !family.striped
     }
 
-    func difference() -> String? { outputs[0].clearedDifference(from: outputs[1], beyond: 4 * width) }
+    func difference() -> String? {
+        for destination in 0..<2 where !isOrdered[destination] { outputs[destination].removeStripes(width: width) }
+        return outputs[0].clearedDifference(from: outputs[1], beyond: 4 * width)
+    }
 }
 
 private final class NetworkCubicCheck: KernelCheck {

@@ -37,10 +37,11 @@ typedef struct {
     const uint8_t *runs;
     /// `weights` in the order of the taps, for kernels that need no runs.
     const int8_t *tap_weights;
-    /// `weights` as matrices: [2 directions][3 places][3 columns][4 · groups outputs][3 rows][inputs], the rows as they
+    /// `weights` as matrices: [2 directions][3 places][3 columns][pieces][outputs][64 bytes]. A piece has the whole of
+    /// the inputs of the column's three rows ([3 rows][inputs]), or of more than 16 groups the half. The rows are as they
     /// lie in the ring when the one above the pixel has that place in it, and the one below the next (downward) or the
-    /// one before (upward). NULL in the first layer and the last, and where a network does not suit tiles
-    /// (Network.suitsTiles).
+    /// one before (upward). Outputs are filled up to a multiple of the bands, a band for each 16 outputs or less, and
+    /// bytes to 64. NULL in the first layer and the last, and where a network does not suit tiles (Network.suitsTiles).
     const int8_t *tile_weights;
     /// [groups][4].
     const int32_t *bias;
@@ -67,7 +68,8 @@ typedef struct {
     /// The base's vertical pass with the residual, for x < width. `weights` has 4. Writes exactly `width` samples.
     void (*merge)(uint8_t *out, const int16_t *const *rows, const int16_t *weights, const int16_t *residual, int width);
     /// out[4x + 2k + c] = sample 2x + c of the upper row (k = 0) and of the lower one (k = 1): the first layer's
-    /// activations of a network that restores. They never lie in stripes.
+    /// activations of a network that restores. Where activations lie in stripes, `width` is that of the layers, and the
+    /// two extra vectors hold what a row of two more pixels has.
     void (*phases)(uint8_t *out, const uint8_t *upper, const uint8_t *lower, int width);
     /// Whether activations lie in stripes. A row of `width` pixels fills v = ceil(width / 16) vectors of 16 lanes. Each
     /// lane has v neighbours, so that pixel x is in lane x / v of vector x % v. The right neighbours of a vector's

@@ -20,9 +20,7 @@ import Media
     /// How many positions around it an output depends on.
     public var radius: Int { layerCount }
 
-    /// Whether the layers between the first and the last have the shape that the kernels for matrix units need: 16
-    /// channels into 16. Smaller layers leave so much of a tile register empty that vectors are as fast. Not where the
-    /// network restores: those kernels need a first layer with one channel.
+    /// Whether the layers between the first and the last have a shape that the kernels for matrix units take.
     let suitsTiles: Bool
 
     private let layers: [PackedLayer]
@@ -38,7 +36,7 @@ import Media
         self.scale = scale
         multiplicationsPerPosition = file.layers.reduce(0) { $0 + $1.weights.count }
         let inner = file.layers.dropFirst().dropLast()
-        let suitsTiles = scale == 2 && Self.suitsTiles(inner)
+        let suitsTiles = Self.suitsTiles(inner)
         self.suitsTiles = suitsTiles
         let layers = file.layers.enumerated().map {
             PackedLayer(
@@ -59,7 +57,8 @@ import Media
     }
 
     private static func suitsTiles(_ inner: some Collection<NetworkFile.Layer>) -> Bool {
-        !inner.isEmpty && inner.allSatisfy { $0.inputs == 16 && $0.outputs == 16 }
+        guard let first = inner.first else { return false }
+        return inner.allSatisfy { $0.inputs == first.inputs && TileDivision.suits(inputs: $0.inputs, outputs: $0.outputs) }
     }
 
     /// The bucket of a frame with this mean quantiser. Nil (never coded, or not known) is the first one.

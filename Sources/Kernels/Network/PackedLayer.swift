@@ -27,7 +27,6 @@ import CKernels
         shift = layer.shift
         unsafe weights = .allocate(capacity: groups * steps * 16)
         unsafe tapWeights = .allocate(capacity: groups * steps * 16)
-        unsafe tileWeights = hasTiles ? .allocate(capacity: 6 * groups * steps * 16) : nil
         unsafe order = .allocate(capacity: groups * steps)
         unsafe runs = .allocate(capacity: groups * (steps + 1))
         unsafe bias = .allocate(capacity: buckets * groups * 4)
@@ -42,6 +41,13 @@ import CKernels
             let channel = 4 * inputGroup + k
             return channel < layer.inputs ? layer.weight(output, row, column, channel) : 0
         }
+
+        let tiles =
+            hasTiles
+            ? TileDivision(inputGroups: inputGroups, groups: groups).weights(
+                inputGroups: inputGroups, groups: groups, weight) : []
+        unsafe tileWeights = tiles.isEmpty ? nil : .allocate(capacity: tiles.count)
+        for (i, value) in tiles.enumerated() { unsafe tileWeights![i] = value }
 
         unsafe runs.initialize(repeating: 0, count: groups * (steps + 1))
         for group in 0..<groups {
@@ -59,26 +65,6 @@ import CKernels
                     unsafe order[step] = UInt8(tap)
                     for (i, value) in blocks[tap].enumerated() { unsafe weights[step * 16 + i] = value }
                     step += 1
-                }
-            }
-        }
-        if var next = unsafe tileWeights {
-            for direction in [1, -1] {
-                for place in 0..<3 {
-                    for column in 0..<3 {
-                        for output in 0..<4 * groups {
-                            for row in 0..<3 {
-                                // The row above the pixel is the ring's `place`-th, and the others follow or precede
-                                // it.
-                                let kernelRow = (direction * (row - place) + 3) % 3
-                                for input in 0..<4 * inputGroups {
-                                    let tap = (kernelRow * inputGroups + input / 4) * 3 + column
-                                    unsafe next.initialize(to: weight(output, tap: tap, input % 4))
-                                    unsafe next += 1
-                                }
-                            }
-                        }
-                    }
                 }
             }
         }

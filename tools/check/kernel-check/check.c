@@ -46,7 +46,9 @@ static void compare(const char *what, int width, int content, const uint8_t *a, 
     if (failures++ < 20) printf("%s differs: width %d, %s content, byte %zu\n", what, width, contents[content], i);
 }
 
-static uint8_t source[12 * ROOM], stripes[12 * ROOM], first[8][ROOM], second[8][ROOM];
+/// The most groups of four channels.
+enum { GROUPS = 10 };
+static uint8_t source[3 * GROUPS * ROOM], stripes[3 * GROUPS * ROOM], first[GROUPS][ROOM], second[GROUPS][ROOM];
 static void clear(void) {
     memset(first, CANARY, sizeof first);
     memset(second, CANARY, sizeof second);
@@ -76,7 +78,7 @@ static void striped_layer(const burnish_network_kernels *simd, const uint8_t *co
         simd->residual((int16_t *)second[0], (int16_t *)second[1], taps, width, layer);
         return;
     }
-    static uint8_t out[4][ROOM];
+    static uint8_t out[GROUPS][ROOM];
     if (simd->begin) simd->begin(layer);
     simd->layer(out[0], ROOM, taps, width, layer);
     if (simd->end) simd->end();
@@ -86,13 +88,15 @@ static void striped_layer(const burnish_network_kernels *simd, const uint8_t *co
     }
 }
 
+enum { STEPS = 9 * GROUPS };
 typedef struct {
-    int8_t weights[4 * BURNISH_NETWORK_STEPS * 16], tap_weights[4 * BURNISH_NETWORK_STEPS * 16];
-    int8_t tile_weights[6 * 4 * BURNISH_NETWORK_STEPS * 16];
-    uint8_t order[4 * BURNISH_NETWORK_STEPS], runs[4 * (BURNISH_NETWORK_STEPS + 1)];
-    int32_t bias[16];
-    int16_t mult[64];
-    uint8_t narrow[4];
+    int8_t weights[GROUPS * STEPS * 16], tap_weights[GROUPS * STEPS * 16];
+    /// Two pieces of three bands of 16 outputs, at the most.
+    int8_t tile_weights[18 * 2 * 3 * 16 * 64];
+    uint8_t order[GROUPS * STEPS], runs[GROUPS * (STEPS + 1)];
+    int32_t bias[4 * GROUPS];
+    int16_t mult[16 * GROUPS];
+    uint8_t narrow[GROUPS];
     burnish_network_layer layer;
 } random_layer;
 
@@ -111,19 +115,26 @@ static uint8_t is_narrow(const random_layer *l, int steps, int group, int shift)
     return 1;
 }
 
-/// As PackedLayer has them.
+/// As TileWeights.swift has them.
 static void fill_tile_weights(random_layer *l, int steps, int groups) {
-    const int inputs = steps / 9;
+    const int of = steps / 9, pieces = 3 * of > 16 ? 2 : 1, inputs = 3 * of / pieces;
+    const int bands = (groups + 3) / 4, outputs = (4 * groups + bands - 1) / bands;
     int8_t *next = l->tile_weights;
     for (int place = 0; place < 6; place++)
         for (int column = 0; column < 3; column++)
-            for (int output = 0; output < 4 * groups; output++)
-                for (int row = 0; row < 3; row++)
-                    for (int input = 0; input < 4 * inputs; input++) {
+            for (int piece = 0; piece < pieces; piece++)
+                for (int output = 0; output < bands * outputs; output++, next += 64)
+                    for (int i = 0; i < 4 * inputs && output < 4 * groups; i++) {
+                        const int group = piece * inputs + i / 4, row = group / of;
                         const int down = (row - place % 3 + 3) % 3, up = (place % 3 - row + 3) % 3;
-                        const int tap = ((place < 3 ? down : up) * inputs + input / 4) * 3 + column;
-                        *next++ = l->tap_weights[16 * (output / 4 * steps + tap) + 4 * (output % 4) + input % 4];
+                        const int tap = ((place < 3 ? down : up) * of + group % of) * 3 + column;
+                        next[i] = l->tap_weights[16 * (output / 4 * steps + tap) + 4 * (output % 4) + i % 4];
                     }
+}
+
+/// As TileDivision.suits.
+static bool suits_tiles(int steps, int groups) {
+    return steps == 9 * groups && (groups == 4 || groups == 8 || groups == 10);
 }
 
 static void fill_layer(random_layer *l, int steps, int groups, int reach, int gentle) {
@@ -150,7 +161,7 @@ static void fill_layer(random_layer *l, int steps, int groups, int reach, int ge
         const int16_t mult = (int16_t)(gentle ? between(3000, 32767) : between(1, 32767));
         for (int k = 0; k < 4; k++) l->mult[4 * i + k] = mult;
     }
-    if (steps > 9) fill_tile_weights(l, steps, groups);
+    if (suits_tiles(steps, groups)) fill_tile_weights(l, steps, groups);
     const int shift = between(0, 7);
     for (int g = 0; g < groups; g++) l->narrow[g] = is_narrow(l, steps, g, shift);
     l->layer = (burnish_network_layer){.steps = steps,
@@ -160,7 +171,7 @@ static void fill_layer(random_layer *l, int steps, int groups, int reach, int ge
                                        .order = l->order,
                                        .runs = l->runs,
                                        .tap_weights = l->tap_weights,
-                                       .tile_weights = steps > 9 ? l->tile_weights : NULL,
+                                       .tile_weights = suits_tiles(steps, groups) ? l->tile_weights : NULL,
                                        .bias = l->bias,
                                        .mult = l->mult,
                                        .narrow = l->narrow};
@@ -170,12 +181,15 @@ static void check_network(const burnish_network_kernels *plain, const burnish_ne
                           int content) {
     static random_layer l;
     const size_t end = 4 * (size_t)(width + MARGIN);
-    for (int i = 0; i < 12 * ROOM; i++) source[i] = content_byte(content, i);
-    for (int kind = 0; kind < 5; kind++) {
-        // 0: the first layer; 1, 2: 8 and 16 channels; 3, 4: the last layer after these.
-        static const char *const names[] = {"first layer", "layer 8", "layer 16", "residual 8", "residual 16"};
-        const int in_groups = kind == 0 ? 1 : kind % 2 ? 2 : 4, steps = kind == 0 ? 3 : 9 * in_groups;
-        const int groups = kind >= 3 ? 1 : kind == 0 ? 4 : in_groups;
+    for (int i = 0; i < 3 * GROUPS * ROOM; i++) source[i] = content_byte(content, i);
+    for (int kind = 0; kind < 9; kind++) {
+        // The first layer; layers of 8, 16, 32 and 40 channels; the last layer after these.
+        static const char *const names[] = {"first layer", "layer 8",     "layer 16",    "layer 32",   "layer 40",
+                                            "residual 8",  "residual 16", "residual 32", "residual 40"};
+        static const int widths[] = {1, 2, 4, 8, 10};
+        const bool last = kind > 4;
+        const int in_groups = widths[last ? kind - 4 : kind], steps = kind == 0 ? 3 : 9 * in_groups;
+        const int groups = last ? 1 : kind == 0 ? 4 : in_groups;
         fill_layer(&l, steps, groups, content == 0 ? 20 : 64, content == 0);
         const uint8_t *taps[BURNISH_NETWORK_STEPS];
         const int place = between(0, 2);
@@ -184,17 +198,17 @@ static void check_network(const burnish_network_kernels *plain, const burnish_ne
                       (kind == 0 ? i * ROOM : (i / 3 + place * in_groups) % (3 * in_groups) * ROOM + 4 * (i % 3));
         clear();
         if (simd->striped) {
-            if (kind < 3) plain->layer(first[0], ROOM, taps, width, &l.layer);
+            if (!last) plain->layer(first[0], ROOM, taps, width, &l.layer);
             else plain->residual((int16_t *)first[0], (int16_t *)first[1], taps, width, &l.layer);
-            striped_layer(simd, taps, kind == 0 ? 3 : 3 * in_groups, width, &l.layer, groups, kind >= 3);
-        } else if (kind < 3) {
+            striped_layer(simd, taps, kind == 0 ? 3 : 3 * in_groups, width, &l.layer, groups, last);
+        } else if (!last) {
             plain->layer(first[0], ROOM, taps, width, &l.layer);
             simd->layer(second[0], ROOM, taps, width, &l.layer);
         } else {
             plain->residual((int16_t *)first[0], (int16_t *)first[1], taps, width, &l.layer);
             simd->residual((int16_t *)second[0], (int16_t *)second[1], taps, width, &l.layer);
         }
-        for (int g = 0; g < (kind < 3 ? groups : 2); g++)
+        for (int g = 0; g < (last ? 2 : groups); g++)
             compare(names[kind], width, content, first[g], second[g], 4 * (size_t)width, end);
     }
     clear();
@@ -204,6 +218,13 @@ static void check_network(const burnish_network_kernels *plain, const burnish_ne
         deal(stripes, second[0], width, true);
     } else simd->expand(second[0], source, width);
     compare("expand", width, content, first[0], second[0], 4 * (size_t)width, end);
+    clear();
+    plain->phases(first[0], source, source + ROOM, width);
+    if (simd->striped) {
+        simd->phases(stripes, source, source + ROOM, width);
+        deal(stripes, second[0], width, true);
+    } else simd->phases(second[0], source, source + ROOM, width);
+    compare("phases", width, content, first[0], second[0], 4 * (size_t)width, end);
     clear();
     plain->cubic((int16_t *)first[0], source + 2, width);
     simd->cubic((int16_t *)second[0], source + 2, width);
@@ -262,24 +283,27 @@ static void check_sharpen(const burnish_sharpen_kernels *plain, const burnish_sh
     compare("sharpen", width, content, first[0], second[0], (size_t)width, (size_t)width);
 }
 
-/// A whole picture, in strips of the width given, each from its top and from its bottom to where they meet.
-static void check_strips(const burnish_network_kernels *plain, const burnish_network_kernels *simd, int layers,
-                         int groups, int width, int height, int strip) {
+/// A whole picture, in strips of the width given, each from its top and from its bottom to where they meet. Sizes are in
+/// positions (network.h).
+static void check_strips(const burnish_network_kernels *plain, const burnish_network_kernels *simd, bool restores,
+                         int layers, int groups, int width, int height, int strip) {
     static random_layer random[BURNISH_NETWORK_LAYERS];
-    burnish_network network = {.layer_count = layers};
+    burnish_network network = {.layer_count = layers, .restores = restores};
     for (int l = 0; l < layers; l++) {
-        fill_layer(&random[l], l == 0 ? 3 : 9 * groups, l == layers - 1 ? 1 : groups, 12, 1);
+        fill_layer(&random[l], l > 0 ? 9 * groups : restores ? 9 : 3, l == layers - 1 ? 1 : groups, 12, 1);
         network.layers[l] = random[l].layer;
     }
-    const size_t size = 4 * (size_t)(width * height);
-    uint8_t *const in = malloc((size_t)(width * height)), *const out[2] = {malloc(size), malloc(size)};
+    const int side = restores ? 2 : 1;
+    const size_t size = 4 * (size_t)(width * height), samples = (size_t)(side * side * width * height);
+    uint8_t *const in = malloc(samples), *const out[2] = {malloc(size), malloc(size)};
     uint8_t *const scratch = aligned_alloc(64, (burnish_network_scratch(&network, strip) + 63) / 64 * 64);
-    for (int i = 0; i < width * height; i++) in[i] = (uint8_t)random32();
+    for (size_t i = 0; i < samples; i++) in[i] = (uint8_t)random32();
     uint8_t *const plain_scratch = aligned_alloc(64, (burnish_network_scratch(&network, width) + 63) / 64 * 64);
     burnish_network_strip whole = {.kernels = plain,
                                    .network = &network,
                                    .in = in,
-                                   .in_stride = width,
+                                   .in_stride = side * side * width,
+                                   .in_lower = side * width,
                                    .picture_width = width,
                                    .picture_height = height,
                                    .out = out[0],
@@ -291,19 +315,13 @@ static void check_strips(const burnish_network_kernels *plain, const burnish_net
     free(plain_scratch);
     for (int x = 0; x < width; x += strip)
         for (int upward = 0; upward < 2; upward++) {
-            burnish_network_strip s = {.kernels = simd,
-                                       .network = &network,
-                                       .in = in,
-                                       .in_stride = width,
-                                       .picture_width = width,
-                                       .picture_height = height,
-                                       .out = out[1],
-                                       .out_stride = 2 * width,
-                                       .x = x,
-                                       .width = strip,
-                                       .upward = upward,
-                                       .scratch = scratch};
-            if (s.width > width - x) s.width = width - x;
+            burnish_network_strip s = whole;
+            s.kernels = simd;
+            s.out = out[1];
+            s.x = x;
+            s.width = strip < width - x ? strip : width - x;
+            s.upward = upward;
+            s.scratch = scratch;
             if (upward) {
                 s.in += (height - 1) * s.in_stride;
                 s.out += (2 * height - 1) * s.out_stride;
@@ -318,7 +336,8 @@ static void check_strips(const burnish_network_kernels *plain, const burnish_net
     comparisons++;
     if (memcmp(out[0], out[1], size)) {
         failures++;
-        printf("a picture of %dx%d by %d layers of %d channels differs\n", width, height, layers, 4 * groups);
+        printf("a picture of %dx%d by %d layers of %d channels differs%s\n", width, height, layers, 4 * groups,
+               restores ? ", restored" : "");
     }
     free(scratch);
     free(in);
@@ -345,9 +364,13 @@ int main(void) {
             check_sharpen(&plain.sharpen, &simd.sharpen, width, content);
         }
     }
-    check_strips(&plain.network, &simd.network, 5, 2, 97, 31, 64);
-    check_strips(&plain.network, &simd.network, 7, 4, 203, 12, 203);
-    check_strips(&plain.network, &simd.network, 5, 2, 3, 2, 3);
+    for (int restores = 0; restores < 2; restores++) {
+        check_strips(&plain.network, &simd.network, restores, 5, 2, 97, 31, 64);
+        check_strips(&plain.network, &simd.network, restores, 7, 4, 203, 12, 203);
+        check_strips(&plain.network, &simd.network, restores, 5, 8, 90, 14, 61);
+        check_strips(&plain.network, &simd.network, restores, 5, 10, 75, 12, 75);
+        check_strips(&plain.network, &simd.network, restores, 5, 4, 3, 2, 3);
+    }
     if (simd.fusion.layer != plain.fusion.layer) check_fusion(&plain.fusion, &simd.fusion);
     printf("%d comparisons, %d differences\n", comparisons, failures);
     return failures != 0;
