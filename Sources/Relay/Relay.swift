@@ -112,6 +112,7 @@ public final class Relay: Sendable {
         var calls = CallWatch(channels)
         var troubles = RelayTroubles()
         var recent = RecentLatency()
+        var costs = CostWatch(configuration.options.codec)
         while !control.events.isClosed || control.events.count > 0 {
             if let event = control.events.pop(until: min(nextStatus, nextLoadSample)) {
                 figures?.record(event)
@@ -130,6 +131,7 @@ public final class Relay: Sendable {
                 if configuration.watchesMachine, let cores = meter.measureCores() {
                     channels.available.record(measured: cores.less(channels.extra.load))
                 }
+                costs.follow(channels.chosen, at: now)
                 chooseOutput(at: now)
                 write(&figures)
                 peers?.write(source.peers, of: .input)

@@ -33,6 +33,9 @@ struct StartCosts: Sendable {
         }
     }()
 
+    /// What work costs now; nil where it cannot be measured.
+    static func measuredAgain() -> StartCosts? { (try? measure()).map { StartCosts(costs: $0, fault: nil) } }
+
     private static let size = PictureSize(width: 640, height: 384)
     private static let groups = 4
     private static let picturesInGroup = 4

@@ -149,6 +149,10 @@ public struct OutputLadder: Sendable {
     private var costs: Costs
     /// What was measured at the start.
     private let costsAtStart: Costs
+    /// What was measured last, at the start or while pictures were bypassed.
+    private var costsMeasured: Costs
+    /// Pictures have been encoded, so that their costs are known.
+    private var hasObserved = false
     private var troubleSince: MonotonicTime?
     private var safeSince: MonotonicTime?
     /// Since when there is no time for synthesised frames that a faster preset would leave.
@@ -182,6 +186,7 @@ public struct OutputLadder: Sendable {
         synthesised = stream.synthesised
         self.costs = costs
         costsAtStart = costs
+        costsMeasured = costs
         var choices: [OutputChoice] = []
         var least = Double.infinity
         func isWorthIt(_ size: OutputSize) -> Bool {
@@ -271,6 +276,7 @@ public struct OutputLadder: Sendable {
         if let changed, now - changed < Self.settling { return false }
         let observed = choice.isBypass || pictures.made != choice ? nil : pictures.observed
         if let observed {
+            hasObserved = true
             costs = observed.low
             interval = observed.interval ?? interval
             synthesised = observed.synthesised
@@ -393,15 +399,24 @@ public struct OutputLadder: Sendable {
         return true
     }
 
+    /// Pictures pass because there is no time for anything else.
+    public var passesForTime: Bool { choice.isBypass && !passesForGain && !onlyBypasses }
+
+    /// Takes over what work costs now, measured again while pictures are bypassed: at the start something may have slowed the machine.
+    public mutating func learn(_ measured: Costs) {
+        costsMeasured = measured
+        if choice.isBypass, !hasObserved { costs = measured }
+    }
+
     /// While pictures are bypassed nobody knows what they would cost. So what they cost last is forgotten slowly, and enhancement is
     /// tried again, ever more seldom.
     private mutating func forget(until now: MonotonicTime) {
         guard let asked else { return }
         let share = min(1, (now - asked).seconds / Self.timeToForget)
-        costs.decode += (costsAtStart.decode - costs.decode) * share
-        costs.base += (costsAtStart.base - costs.base) * share
-        costs.encode += (costsAtStart.encode - costs.encode) * share
-        costs.synthesise += (costsAtStart.synthesise - costs.synthesise) * share
+        costs.decode += (costsMeasured.decode - costs.decode) * share
+        costs.base += (costsMeasured.base - costs.base) * share
+        costs.encode += (costsMeasured.encode - costs.encode) * share
+        costs.synthesise += (costsMeasured.synthesise - costs.synthesise) * share
     }
 
     private mutating func fall(now: MonotonicTime, cores: Double, _ costs: Costs) {

@@ -108,6 +108,12 @@ final class ChosenOutput: Sendable {
         }
     }
 
+    /// Pictures pass because there is no time for anything else.
+    var passesForTime: Bool { ladder.withLock { $0?.passesForTime ?? false } }
+
+    /// Takes over what work costs now.
+    func learn(_ costs: OutputLadder.Costs) { ladder.withLock { $0?.learn(costs) } }
+
     private static let whyNoGain =
         "with the bits that it may have, a second encode takes more from the pictures than networks bring"
     fileprivate static let whyNothing = "too large to be doubled, and at less an encode takes what networks bring"
