@@ -166,21 +166,28 @@ def whole(data: Path, workers: int, limit: int | None = None) -> Arrays:
     return all.arrays(validation)
 
 
-def calls(data: Path, scenes: int, workers: int, limit: int | None = None) -> Arrays:
-    """The clips, coded as calls are, and scenes out of photographs, which are coded here."""
+def _as_called(job: tuple[Path, dict]) -> footage.Made:
+    data, s = job
+    cv2.setNumThreads(1)
+    if "file" in s:
+        return footage.stretch(data / "footage", s)
+    return footage.photograph(_photograph(f"{data}/photographs/{s['photograph']:03d}.jpg"), s["photograph"], s["seed"])
+
+
+def calls(data: Path, scenes: int, workers: int, limit: int | None = None, rounds: int = 1) -> Arrays:
+    """The clips, coded as calls are, so often and each time otherwise, and scenes out of photographs, which are coded here."""
     index = json.loads((data / "index.json").read_text())
     rng, clips, folder = np.random.default_rng(4), index["footage"], data / "footage"
-    stretches = [s for c in clips if c["side"] == "train" for s in footage.describe(c, rng)][:limit]
+    stretches = [s for _ in range(rounds) for c in clips if c["side"] == "train" for s in footage.describe(c, rng)][:limit]
     chance = np.array(index["chance"])
-    photographs = rng.choice(len(chance), scenes, p=chance).tolist()
+    photographs = rng.choice(len(chance), scenes, p=chance).tolist()[:limit]
+    jobs = [(data, s) for s in stretches] + [(data, {"photograph": k, "seed": n}) for n, k in enumerate(photographs)]
     all, validation = _Collector(), {}
     with ThreadPoolExecutor(workers) as pool:
-        for found in pool.map(lambda c: footage.validation(folder, c), [c for c in clips if c["side"] == "validation"]):
+        for found in pool.map(lambda c: footage.validation(folder, c), [c for c in clips if c["side"] == "validation"][:limit]):
             validation |= found
-        picture = lambda k: _photograph(f"{data}/photographs/{k:03d}.jpg")
-        made = [pool.submit(footage.stretch, folder, s) for s in stretches]
-        made += [pool.submit(lambda n, k: footage.photograph(picture(k), k, n), n, k) for n, k in enumerate(photographs)]
-        for frame in (frame for job in made for frame in job.result()):
+    with ProcessPoolExecutor(workers) as pool:
+        for frame in (frame for made in pool.map(_as_called, jobs, chunksize=4) for frame in made):
             all.add(*frame)
     return all.arrays(validation)
 

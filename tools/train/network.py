@@ -16,7 +16,7 @@ import bnw
 BUCKETS = len(bnw.EDGES)
 SHAPES = {"neural-s": [1, 8, 8, 8, 8, 4], "neural-m": [1, 16, 16, 16, 16, 16, 16, 4]}
 SHAPES["neural-m-calls"] = [1, *[16] * 8, 4]
-SHAPES["quality"] = [1, *[40] * 9, 4]
+SHAPES["quality"] = SHAPES["quality-calls"] = [1, *[40] * 9, 4]
 #: The largest that the kernels' time allows for stills: 408 384 multiplications a pixel.
 SHAPES["quality-l"] = [1, *[64] * 12, 4]
 #: At the same size, on the four phases of a 2x2 grid: 3168 and 21 312 multiplications a pixel.
