@@ -163,7 +163,7 @@ let package = Package(
         .target(name: "Enhance", dependencies: ["Kernels", "Media"], swiftSettings: marked),
         .target(name: "Settings", dependencies: ["Schedule", "Media"], swiftSettings: marked),
         // How much of the machine there is, and who uses it.
-        .target(name: "Machine", dependencies: ["Schedule", "Media"], swiftSettings: marked),
+        .target(name: "Machine", dependencies: ["CAffinity", "Schedule", "Media"], swiftSettings: marked),
         // A stream's two ends, over whichever protocol: each stands in a module of its own, on the same sockets.
         .target(
             name: "Transport", dependencies: ["SRT", "Packets", "Endpoint", "Media"], swiftSettings: marked),
@@ -198,6 +198,7 @@ let package = Package(
         .target(name: "CDTLS", cSettings: strictC),
         .target(name: "CSandbox", cSettings: strictC, linkerSettings: [.linkedLibrary("seccomp")]),
         .target(name: "CProcess", cSettings: strictC),
+        .target(name: "CAffinity", cSettings: strictC),
         .target(
             name: "CFont", cSettings: strictC + [.unsafeFlags(["-isystem", "/usr/include/freetype2"])],
             linkerSettings: [.linkedLibrary("freetype")]),

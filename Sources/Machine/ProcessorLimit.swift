@@ -1,3 +1,4 @@
+import CAffinity
 import Foundation
 
 /// How many cores this process may use: its processor affinity, and what the control groups of a container, of a systemd
@@ -5,12 +6,19 @@ import Foundation
 public struct ProcessorLimit: Equatable, Sendable {
     /// Processors that its threads may run on.
     public var processors: Int
+    /// Their numbers, in ascending order; nil where they are not known.
+    public var numbers: [Int]?
     /// Processor time that its control groups allow, in seconds a second; nil where they set no limit.
     public var quota: Double?
 
     public init(processors: Int, quota: Double? = nil) {
         self.processors = processors
         self.quota = quota
+    }
+
+    init(numbers: [Int]?, quota: Double?) {
+        self.init(processors: numbers?.count ?? ProcessInfo.processInfo.activeProcessorCount, quota: quota)
+        self.numbers = numbers
     }
 
     /// The whole cores to plan for. The quota is rounded up, because more threads can run at the same time until the quota is
@@ -22,23 +30,25 @@ public struct ProcessorLimit: Equatable, Sendable {
 
     /// The limit of this process, read once. A later change is not seen.
     public static let current = ProcessorLimit(
-        processors: text(of: "/proc/self/status").flatMap(processors(allowedBy:))
-            ?? ProcessInfo.processInfo.activeProcessorCount,
+        numbers: allowedProcessors(),
         quota: ControlGroups(
             groups: text(of: "/proc/self/cgroup") ?? "", mounts: text(of: "/proc/self/mountinfo") ?? ""
         )
         .quota(reading: text(of:)))
 
-    /// The processors that this process may run on: what `taskset`, a container's `cpuset` or a unit's `CPUAffinity=` leave it.
-    /// `ProcessInfo` counts all that the machine has.
-    /// - Parameter status: `/proc/self/status`, with a line such as `Cpus_allowed:	ff,0000000f`, one bit for each processor.
-    /// - Returns: nil where it does not say.
-    static func processors(allowedBy status: String) -> Int? {
-        guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("Cpus_allowed:") }) else { return nil }
-        let digits = line.dropFirst("Cpus_allowed:".count).filter { $0 != "," && !$0.isWhitespace }.map(\.hexDigitValue)
-        guard !digits.isEmpty, !digits.contains(nil) else { return nil }
-        let count = digits.reduce(0) { $0 + ($1 ?? 0).nonzeroBitCount }
-        return count > 0 ? count : nil
+    /// The processors that the calling thread may run on: what `taskset`, a container's `cpuset` or a unit's `CPUAffinity=` leave it
+    /// of those that are there. `ProcessInfo` counts all that the machine has, and /proc/self/status also lists those that may be
+    /// added to it.
+    /// - Returns: nil where the system does not say.
+    static func allowedProcessors() -> [Int]? {
+        // The kernel refuses a set that is smaller than its own.
+        for count in [1024, 8192, 65_536] {
+            var words = [UInt](repeating: 0, count: count / UInt.bitWidth)
+            guard unsafe burnish_allowed_processors(&words, words.count) == 0 else { continue }
+            let numbers = (0..<count).filter { words[$0 / UInt.bitWidth] >> ($0 % UInt.bitWidth) & 1 == 1 }
+            return numbers.isEmpty ? nil : numbers
+        }
+        return nil
     }
 
     private static func text(of path: String) -> String? { try? String(contentsOfFile: path, encoding: .utf8) }

@@ -47,7 +47,7 @@ import Testing
         "EnhanceNetworks": ["Enhance", "CWeights"],
         "Enhance": ["Kernels", "Media"],
         "Settings": ["Schedule", "Media"],
-        "Machine": ["Schedule", "Media"],
+        "Machine": ["CAffinity", "Schedule", "Media"],
         "Schedule": ["Media"],
         "Transport": ["SRT", "Packets", "Endpoint", "Media"],
         "SRT": ["Packets", "Endpoint", "CSRT", "CSRTArrival", "Media"],
@@ -65,7 +65,7 @@ import Testing
 
     static let cModules: Set<String> = [
         "CSRT", "CSRTArrival", "CDTLS", "CSRTP", "CProcess", "CFFmpeg", "CKernels", "CKernelChecks", "CSandbox", "CWeights",
-        "CQREncode", "CFont", "CHMAC",
+        "CQREncode", "CFont", "CHMAC", "CAffinity",
     ]
 
     static let root = URL(filePath: #filePath).deletingLastPathComponent()

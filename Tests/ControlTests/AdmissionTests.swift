@@ -60,13 +60,27 @@ import Testing
 
 @Suite struct CoreSharingTests {
     private let demand = CoreSharing.Demand(least: 0.25, synthesising: 0.9, isFlowing: true)
-    private func machine(idle: Double?) -> CoreSharing.Machine { .init(cores: 2, usedByOthers: 0, idle: idle) }
+
+    private func machine(idle: Double?) -> CoreSharing.Machine {
+        .init(cores: 2, ours: idle.map { 2 - $0 } ?? 0, idle: idle)
+    }
 
     /// One call a second.
     private func shares(
         _ sharing: inout CoreSharing, of demands: [String: CoreSharing.Demand], idle: Double? = 1, times: Int = 1
     ) -> [String: CoreSharing.Share] {
         (0..<times).map { _ in sharing.shares(of: demands, on: machine(idle: idle), seconds: 1) }.last!
+    }
+
+    /// A quota may allow less than is idle, and what is idle elsewhere does not count.
+    @Test func whatOthersUseIsWhatIsNeitherIdleNorOurs() {
+        func machine(_ cores: Double, _ ours: Double, idle: Double?) -> [Double?] {
+            let machine = CoreSharing.Machine(cores: cores, ours: ours, idle: idle)
+            return [machine.usedByOthers, machine.idle]
+        }
+        #expect(machine(2, 0.5, idle: 1) == [0.5, 1] && machine(2, 0.5, idle: 0) == [1.5, 0])
+        #expect(machine(2, 0.5, idle: 6) == [0, 1.5] && machine(1.5, 0.5, idle: 0.5) == [0.5, 0.5])
+        #expect(machine(2, 2.5, idle: 0) == [0, 0] && machine(2, 0.5, idle: nil) == [0, nil])
     }
 
     @Test func aSingleStreamIsLeftToMeasureForItself() {

@@ -1,4 +1,5 @@
 import Foundation
+import Media
 import Testing
 
 @testable import Machine
@@ -96,31 +97,30 @@ import Testing
         #expect(ControlGroups(groups: "0::/a\n", mounts: "nonsense\n31 22 0:28 / -\n").unified.isEmpty)
     }
 
-    @Test func processorsThatAProcessMayNotUseDoNotCount() {
-        func count(_ mask: String) -> Int? {
-            ProcessorLimit.processors(allowedBy: "Name:\tburnish\nCpus_allowed:\t\(mask)\nCpus_allowed_list:\t0-1\n")
+    /// Of another thread, so that this one keeps its processors.
+    @Test func processorsThatAThreadMayNotUseDoNotCount() throws {
+        let all = try #require(ProcessorLimit.allowedProcessors())
+        #expect(all == ProcessorLimit.current.numbers && all.count == ProcessorLimit.current.processors)
+        #expect(all == all.sorted())
+        for number in [all.first!, all.last!] {
+            let found = Lock<[Int]?>(nil)
+            let end = DispatchSemaphore(value: 0)
+            Thread {
+                let thread = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")) ?? ""
+                let process = Process()
+                process.executableURL = URL(filePath: "/usr/bin/taskset")
+                process.arguments = ["-pc", String(number), String(thread.split(separator: "/").last ?? "")]
+                process.standardOutput = FileHandle.nullDevice
+                if (try? process.run()) != nil {
+                    process.waitUntilExit()
+                    found.withLock { $0 = ProcessorLimit.allowedProcessors() }
+                }
+                end.signal()
+            }
+            .start()
+            end.wait()
+            #expect(found.withLock { $0 } == [number])
         }
-        #expect(count("3") == 2 && count("c0") == 2 && count("ffff") == 16)
-        #expect(count("ff,00000000,0000000f") == 12 && count("ffffffff,ffffffff") == 64)
-        #expect(count("0") == nil && count("") == nil && count("3x") == nil)
-        #expect(ProcessorLimit.processors(allowedBy: "Name:\tburnish\n") == nil)
-    }
-
-    @Test func aProcessOnOneProcessorCountsOne() throws {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/taskset")
-        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
-        let all = try #require(ProcessorLimit.processors(allowedBy: status))
-        #expect(all == ProcessorLimit.current.processors)
-        let first = try #require(status.split(separator: "\n").first { $0.hasPrefix("Cpus_allowed_list:") })
-            .split(whereSeparator: { !$0.isNumber })[0]
-        process.arguments = ["-c", String(first), "cat", "/proc/self/status"]
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let read = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        #expect(ProcessorLimit.processors(allowedBy: String(decoding: read, as: UTF8.self)) == 1)
     }
 
     @Test func aStartedCoreCounts() {

@@ -40,6 +40,17 @@ struct CoreSharing: Sendable {
         var usedByOthers: Double
         /// What the service could have used beyond what it did; nil where that is not known.
         var idle: Double?
+
+        /// - Parameters:
+        ///   - cores: what the service may use. A control group may allow less than there are processors.
+        ///   - ours: what it and its workers used.
+        ///   - idle: what was idle of the processors that it may use, or went to work that gives way to all else; nil where that is
+        ///     not known.
+        init(cores: Double, ours: Double, idle: Double?) {
+            self.cores = cores
+            usedByOthers = idle.map { max(0, cores - min($0, cores) - ours) } ?? 0
+            self.idle = idle.map { max(0, min($0, cores - ours)) }
+        }
     }
 
     /// What is known of a stream that flows.

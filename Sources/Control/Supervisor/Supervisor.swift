@@ -261,7 +261,8 @@ public actor Supervisor {
         let seconds = lastTick.map { (now - $0).seconds } ?? 0
         lastTick = now
         // What is made later takes only what the streams leave.
-        let figures = machine.figures(capacity.cores, ours, at: now, leftOver: deferred.usage.cores)
+        let idle = machine.idleCores(at: now).map { $0 + deferred.usage.cores }
+        let figures = CoreSharing.Machine(cores: capacity.cores, ours: ours, idle: idle)
         for (name, share) in sharing.shares(of: demands, on: figures, seconds: seconds) {
             guard let stream = supervised[name], let worker = workers[stream.worker], worker.started.contains(name) else {
                 continue
@@ -323,23 +324,6 @@ public actor Supervisor {
         let worker = SupervisedWorker(number: lastWorker, limits: surroundings.limits)
         workers[lastWorker] = worker
         return worker
-    }
-}
-
-extension MachineUsage {
-    /// - Parameters:
-    ///   - cores: what the service may use.
-    ///   - ours: what it and its workers used since the last call.
-    ///   - leftOver: what work used that gives way to all else.
-    fileprivate mutating func figures(
-        _ cores: Double, _ ours: Double, at now: MonotonicTime, leftOver: Double
-    ) -> CoreSharing.Machine {
-        guard let busy = busyCores(at: now).map({ max(0, $0 - leftOver) }) else {
-            return CoreSharing.Machine(cores: cores, usedByOthers: 0)
-        }
-        // A limit of the control group may leave less than what the machine has idle.
-        return CoreSharing.Machine(
-            cores: cores, usedByOthers: max(0, busy - ours), idle: max(0, min(processors - busy, cores - ours)))
     }
 }
 

@@ -30,8 +30,8 @@ public enum Sandbox {
     static let readable = [
         // The load of the machine (`MachineMeter`) and its processors (glibc).
         "/proc/stat", "/proc/loadavg", "/sys/devices/system/cpu",
-        // The processors that it may run on and the limits of its control groups (`ProcessorLimit`).
-        "/proc/self/status", "/proc/self/cgroup", "/proc/self/mountinfo", "/sys/fs/cgroup",
+        // The limits of the control groups (`ProcessorLimit`).
+        "/proc/self/cgroup", "/proc/self/mountinfo", "/sys/fs/cgroup",
         // glibc, when it gives memory back.
         "/proc/sys/vm/overcommit_memory",
         // OpenSSL, when libsrt first encrypts.
