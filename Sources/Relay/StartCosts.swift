@@ -9,15 +9,14 @@ import Schedule
 struct StartCosts: Sendable {
     /// The estimates of `Schedule` where nothing could be measured.
     let costs: OutputLadder.Costs
-    /// - Parameters:
-    ///   - codec: what is encoded. x265 takes 4.5 times x264's time: 5 with the fastest preset, 3.7 with `superfast` (640x360 and
-    ///     1280x720, November 2026).
-    ///   - purpose: where it is a change, as of the rate, repeated pictures are encoded, too, which no need counts. Encoding counts 1.6
-    ///     times for them: without that, 1920x1080 at 24 frames/s to 60 left at 2880x1620, and 24 of 300 originals were late.
-    func costs(of codec: OutputCodec, for purpose: OutputLadder.Purpose = .refinement) -> OutputLadder.Costs {
+    /// - Parameter codec: what is encoded. x265 takes 4.5 times x264's time: 5 with the fastest preset, 3.7 with `superfast` (640x360
+    ///   and 1280x720, November 2026).
+    func costs(of codec: OutputCodec) -> OutputLadder.Costs {
         var costs = costs
-        if codec == .hevc { costs.encode *= 4.5 }
-        if purpose == .change { costs.encode *= 1.6 }
+        guard codec == .hevc else { return costs }
+        costs.encode *= 4.5
+        costs.encodeSynthesised *= 4.5
+        costs.encodeRepeated *= 4.5
         return costs
     }
 
@@ -74,8 +73,20 @@ struct StartCosts: Sendable {
                     _ = unsafe try session.process(source.view, into: enlarged.mutableView, tier: .base)
                 })
         }
+        let shown = picture(groups * picturesInGroup)
+        let repeated = try (1...(1 + picturesInGroup)).map { number in
+            try time {
+                let index = groups * picturesInGroup + number
+                unsafe try encoder.encode(
+                    shown.view, id: Int64(index), at: MediaTime(ticks: Int64(index + 1) * 3000)
+                ) { _ in }
+            }
+        }
         var costs = OutputLadder.Costs()
         costs.encode = least(encode) / pixels
+        // Synthesised ones move less from one to the next. How much less is not known before they are made.
+        costs.encodeSynthesised = costs.encode
+        costs.encodeRepeated = least(repeated) / pixels
         costs.decode = least(decode) / pixels
         costs.base = least(base) / (4 * pixels)
         return costs

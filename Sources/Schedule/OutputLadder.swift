@@ -15,94 +15,6 @@ import Media
 ///
 /// A pure value that holds no clock. It is asked a few times a second, not for each frame.
 public struct OutputLadder: Sendable {
-    /// What work costs, in nanoseconds of one core.
-    public struct Costs: Hashable, Sendable, BitwiseCopyable {
-        /// Decoding, for each pixel of the input.
-        public var decode = 9.0
-        /// The base upscale, for each pixel of a doubled picture.
-        public var base = 2.0
-        /// Encoding with the fastest preset, for each pixel of the output.
-        public var encode = 9.0
-        /// Synthesising a frame, for each of its pixels.
-        public var synthesise = 10.0
-
-        public init() {}
-    }
-
-    /// What a choice needs.
-    public struct Need: Hashable, Sendable, BitwiseCopyable {
-        public var cores: Double
-        /// The share of the time between two pictures that the busiest thread works.
-        public var share: Double
-
-        /// - Parameter limit: the share of the cores and of the time that may be used.
-        public func fits(_ cores: Double, limit: Double) -> Bool { self.cores <= limit * cores && share <= limit }
-    }
-
-    /// What frames have cost.
-    public struct Observation: Sendable, BitwiseCopyable {
-        /// By the low estimates: what work takes of a core when nobody interrupts it. They follow a slower machine slowly.
-        public var low: Costs
-        /// By the means, which other programs raise, too.
-        public var mean: Costs
-        /// The time between two pictures, as it is. Headers may say another one, or none.
-        public var interval: Nanoseconds?
-        /// Frames that were to be synthesised with each picture.
-        public var synthesised = 0.0
-
-        public init(low: Costs, mean: Costs, interval: Nanoseconds? = nil, synthesised: Double = 0) {
-            self.low = low
-            self.mean = mean
-            self.interval = interval
-            self.synthesised = synthesised
-        }
-    }
-
-    /// What pictures are like when the ladder is asked.
-    public struct Pictures: Sendable, BitwiseCopyable {
-        /// They go out as they came.
-        public var areBypassed = false
-        /// What they are made like where they are not bypassed; nil before the first.
-        public var made: OutputChoice?
-        /// The stream has been left no rung but to skip pictures.
-        public var areSkipped = false
-        /// What they have cost; nil where nothing did.
-        public var observed: Observation?
-        /// What a viewer gains by them (``ViewerGain``); nil where nobody knows.
-        public var gain: Float?
-        /// Bits a second of the input's video; 0 where nobody knows.
-        public var inputRate = 0
-
-        public init() {}
-
-        func areLike(_ choice: OutputChoice) -> Bool {
-            choice.isBypass || areBypassed ? choice.isBypass && areBypassed : made == choice
-        }
-    }
-
-    /// What is fixed for pictures of one size.
-    public struct Stream: Hashable, Sendable, BitwiseCopyable {
-        public var input: PictureSize
-        /// The time between two pictures, as the headers say.
-        public var interval: Nanoseconds
-        /// Threads that share the enhancement of a picture, and its encoding.
-        public var workers = 2
-        public var encoders = 2
-        /// Whether networks are to refine the pictures.
-        public var isRefined = false
-        /// Frames that are to be synthesised with each picture, until pictures show it.
-        public var synthesised = 0.0
-
-        public init(input: PictureSize, interval: Nanoseconds) {
-            self.input = input
-            self.interval = interval
-        }
-
-        func enlargement(to size: OutputSize) -> Enlargement {
-            Enlargement(from: input, to: size.size(of: input), refined: isRefined)
-        }
-    }
-
     /// What pictures are encoded for.
     public enum Purpose: Hashable, Sendable {
         /// To be refined.
@@ -142,7 +54,10 @@ public struct OutputLadder: Sendable {
     public let stream: Stream
     /// The time between two pictures: what the headers say, until pictures show it.
     private var interval: Nanoseconds
+    /// Frames that are to be synthesised with each.
     private var synthesised: Double
+    /// Pictures that are encoded beside each.
+    private var added: Added
     /// The choices, the best one first.
     public let choices: [OutputChoice]
     public private(set) var position = 0
@@ -184,6 +99,7 @@ public struct OutputLadder: Sendable {
         self.stream = stream
         interval = stream.interval
         synthesised = stream.synthesised
+        added = stream.added
         self.costs = costs
         costsAtStart = costs
         costsMeasured = costs
@@ -198,7 +114,7 @@ public struct OutputLadder: Sendable {
             for preset in [slowest, .quick, .ultrafast] where preset <= slowest {
                 // A slower preset for smaller pictures is no step down where it takes as long as a faster one for larger pictures.
                 let choice = OutputChoice(size: size, preset: preset)
-                let need = Self.need(of: choice, stream, stream.interval, 0, Costs()).cores
+                let need = stream.need(of: choice, Costs()).cores
                 if need < least { choices.append(choice) }
                 least = min(least, need)
             }
@@ -221,21 +137,7 @@ public struct OutputLadder: Sendable {
     public var onlyBypasses: Bool { choices.count == 1 && choice.isBypass }
 
     /// What a choice needs for the pictures that come, by the present costs.
-    public func need(of choice: OutputChoice) -> Need { Self.need(of: choice, stream, interval, 0, costs) }
-
-    private static func need(
-        of choice: OutputChoice, _ stream: Stream, _ interval: Nanoseconds, _ synthesised: Double, _ costs: Costs
-    ) -> Need {
-        guard !choice.isBypass else { return Need(cores: 0, share: 0) }
-        let enlargement = stream.enlargement(to: choice.size)
-        let decode = costs.decode * Double(stream.input.samples)
-        let enhance = costs.base * enlargement.work + synthesised * costs.synthesise * Double(enlargement.largest.samples)
-        let encode = (1 + synthesised) * costs.encode * Double(enlargement.output.samples) * choice.preset.weight
-        let interval = Double(interval.count)
-        let busiest = max(
-            decode, enhance / Double(stream.workers), encode / Planner.coresEncoding(threads: stream.encoders))
-        return Need(cores: (decode + enhance + encode) / interval, share: busiest / interval)
-    }
+    public func need(of choice: OutputChoice) -> Need { stream.need(of: choice, costs, every: interval, beside: added) }
 
     public var need: Need { need(of: choice) }
 
@@ -255,7 +157,7 @@ public struct OutputLadder: Sendable {
     /// Whether a choice fits, and takes no synthesised frames that a faster preset for the same pictures would leave.
     private func fits(_ step: Int, _ cores: Double, limit: Double, _ costs: Costs) -> Bool {
         let size = choices[step].size
-        return Self.need(of: choices[step], stream, interval, 0, costs).fits(cores, limit: limit)
+        return stream.need(of: choices[step], costs, every: interval, beside: added).fits(cores, limit: limit)
             && (choices[step].isBypass || fitsWhole(step, cores, limit: limit, costs)
                 || !choices[(step + 1)...].indices.contains {
                     !choices[$0].isBypass && choices[$0].size == size && fitsWhole($0, cores, limit: limit, costs)
@@ -264,7 +166,10 @@ public struct OutputLadder: Sendable {
 
     /// Whether a choice fits together with the frames that are to be synthesised.
     private func fitsWhole(_ step: Int, _ cores: Double, limit: Double, _ costs: Costs) -> Bool {
-        Self.need(of: choices[step], stream, interval, synthesised, costs).fits(cores, limit: limit)
+        stream.need(
+            of: choices[step], costs, every: interval, beside: Added(synthesised: synthesised), synthesising: synthesised
+        )
+        .fits(cores, limit: limit)
     }
 
     /// Chooses again. While pictures are not like the present choice yet, they say nothing of it, and it stays.
@@ -280,6 +185,7 @@ public struct OutputLadder: Sendable {
             costs = observed.low
             interval = observed.interval ?? interval
             synthesised = observed.synthesised
+            added = observed.added
         } else if choice.isBypass {
             forget(until: now)
         }
@@ -413,10 +319,8 @@ public struct OutputLadder: Sendable {
     private mutating func forget(until now: MonotonicTime) {
         guard let asked else { return }
         let share = min(1, (now - asked).seconds / Self.timeToForget)
-        costs.decode += (costsMeasured.decode - costs.decode) * share
-        costs.base += (costsMeasured.base - costs.base) * share
-        costs.encode += (costsMeasured.encode - costs.encode) * share
-        costs.synthesise += (costsMeasured.synthesise - costs.synthesise) * share
+        costs.approach(costsMeasured, by: share)
+        added.approach(stream.added, by: share)
     }
 
     private mutating func fall(now: MonotonicTime, cores: Double, _ costs: Costs) {
@@ -442,65 +346,5 @@ public struct OutputLadder: Sendable {
         troubleSince = nil
         safeSince = nil
         crowdedSince = nil
-    }
-}
-
-extension OutputLadder.Observation {
-    /// What frames have cost, from the times that a planner has learnt; nil before the first ones.
-    /// - Parameter preset: the one with which they were encoded.
-    public init?(_ planner: Planner, _ preset: EncoderPreset) {
-        guard planner.costs.hasObserved(.encode), planner.costs.hasObserved(.decode), planner.costs.hasObserved(.base) else {
-            return nil
-        }
-        interval = planner.originalInterval
-        synthesised = planner.requestedFrames
-        low = OutputLadder.Costs(planner, preset) { $0.low }
-        mean = OutputLadder.Costs(planner, preset) { $0.mean }
-    }
-}
-
-extension OutputLadder.Costs {
-    /// - Parameter cost: one estimate of a planner's.
-    fileprivate init(_ planner: Planner, _ preset: EncoderPreset, _ cost: (Cost) -> Double) {
-        self.init()
-        let configuration = planner.configuration
-        let workers = Double(min(configuration.workers, configuration.cores))
-        let encoders = Planner.coresEncoding(threads: min(configuration.encoders, configuration.cores))
-        let enlargement = configuration.enlargement
-        decode = cost(planner.costs[.decode]) / Double(configuration.input.samples)
-        base = workers * cost(planner.costs[.base]) / enlargement.work
-        encode = encoders * cost(planner.costs[.encode]) / Double(configuration.output.samples) / preset.weight
-        if planner.costs.hasObserved(.synthesise) {
-            synthesise = workers * cost(planner.costs[.synthesise]) / Double(enlargement.largest.samples)
-        }
-    }
-
-    /// The same costs as a planner's seeds.
-    public func seeds(
-        _ enlargement: Enlargement, _ preset: EncoderPreset, workers: Int, encoders: Int
-    ) -> CostModel.Seeds {
-        var seeds = CostModel.Seeds()
-        seeds.decode = decode
-        seeds.base = base * enlargement.work / Double(enlargement.input.samples) / Double(workers)
-        seeds.synthesise *= Double(enlargement.largest.samples) / Double(enlargement.output.samples)
-        seeds.encode = encode * preset.weight / Planner.coresEncoding(threads: encoders)
-        return seeds
-    }
-}
-
-extension EncoderPreset {
-    /// The time that it takes in proportion to the fastest preset, which has CABAC here: of the first four measured with 720p and larger
-    /// pictures, and of the others rounded up from x264's own figures. All but the fastest also choose their coefficients
-    /// (docs/measurements/bits.md).
-    public var weight: Double {
-        switch self {
-        case .ultrafast: 1
-        case .quick: 1.5
-        case .superfast: 2.3
-        case .veryfast: 3.2
-        case .faster: 4.3
-        case .medium: 6
-        case .slow: 9
-        }
     }
 }

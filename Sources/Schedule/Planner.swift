@@ -77,6 +77,8 @@ public struct Planner: Policy, Sendable {
 
     public private(set) var configuration: Configuration
     public private(set) var costs: CostModel
+    /// What encoding takes of each kind of picture.
+    public private(set) var encodes = EncodeCosts()
     /// The cores that optional work may count on.
     private var spareCores: Double
     private var allowance = OptionalAllowance()
@@ -126,6 +128,11 @@ public struct Planner: Policy, Sendable {
         costs.observe(work, cost, units: units)
     }
 
+    public mutating func observe(encoding kind: EncodeKind, _ cost: Nanoseconds) {
+        encodes.observe(kind, cost)
+        if kind != .repeated { costs.observe(.encode, cost) }
+    }
+
     public mutating func use(_ cores: Cores) {
         costs.cores = max(cores.dealt, 0.01)
         spareCores = max(cores.spare, 0.01)
@@ -172,7 +179,10 @@ public struct Planner: Policy, Sendable {
         let least = costs[.decode].mean + workers * costs.leastEnhancement(with: steps).mean + encode
         let extra = configuration.synthesises ? max(synthesised ?? 1, 1) : 0
         let more = synthesis(extra)
-        return Capacity.Demand(least: least / interval, synthesising: (least + more) / interval)
+        // They stand where frames could not be synthesised.
+        let repeats = coresEncoding * encodes[.repeated].mean * encodes[.repeated].rate
+        return Capacity.Demand(
+            least: least / interval + repeats, synthesising: max(least / interval + repeats, (least + more) / interval))
     }
 
     /// Adapts to another picture size. Keeps the estimates and scales the costs with the pixels.
@@ -181,6 +191,7 @@ public struct Planner: Policy, Sendable {
             Double(new.width * new.height) / Double(old.width * old.height)
         }
         costs.resize(inputs: ratio(input, configuration.input), outputs: ratio(output, configuration.output))
+        encodes.resize(by: ratio(output, configuration.output))
         configuration.input = input
         configuration.output = output
     }
@@ -281,6 +292,7 @@ public struct Planner: Policy, Sendable {
     /// Updates the interval, the number of synthesised frames and the fresh slack. They are observed and not configured,
     /// because the deadlines of consecutive originals are one interval apart whatever rate the source states.
     private mutating func learn(from frame: FrameRequest) {
+        encodes.advance(to: frame.now)
         // The first original never comes with synthesised frames, because there is no pair yet.
         let requested = Double(frame.synthesised)
         synthesised = synthesised.map { $0 + (requested - $0) / 16 } ?? (requested > 0 ? requested : nil)

@@ -5,6 +5,8 @@ import Media
 public protocol Policy: Sendable {
     /// Updates the estimates with an observed cost: the wall-clock time of all units together.
     mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int)
+    /// Updates the estimates with what encoding one picture took.
+    mutating func observe(encoding kind: EncodeKind, _ cost: Nanoseconds)
     /// Sets how many cores the stream may use (``CoreShare``).
     mutating func use(_ cores: Cores)
     /// Whether an access unit goes to the decoder.
@@ -26,5 +28,10 @@ public protocol Policy: Sendable {
 }
 
 extension Policy {
+    /// What a repeated frame costs says nothing of the others.
+    public mutating func observe(encoding kind: EncodeKind, _ cost: Nanoseconds) {
+        if kind != .repeated { observe(.encode, cost, units: 1) }
+    }
+
     public var knownDemand: Capacity.Demand? { nil }
 }

@@ -107,6 +107,11 @@ public struct StreamScheduler<P: Policy>: Sendable {
         asked.observe(work, cost, units: units)
     }
 
+    /// Reports how long the encoding of a picture took.
+    @inlinable public mutating func observe(encoding kind: EncodeKind, _ cost: Nanoseconds) {
+        asked.observe(encoding: kind, cost)
+    }
+
     /// Reports how long a frame's base upscale and its tiles took.
     /// - Parameter tiles: how many were computed. `tileTime` is ignored when it is 0.
     @inlinable public mutating func observe(base: Nanoseconds, tiles: Int, of tier: Tier, tileTime: Nanoseconds) {

@@ -29,6 +29,8 @@ public struct FrameLoad: Sendable, BitwiseCopyable {
     /// Encoding the original, and one synthesised frame.
     public var encode = 0.0
     public var encodeSynthesised = 0.0
+    /// The frame before once more.
+    public var encodeRepeated = 0.0
 
     public init(arrival: MonotonicTime, emitBy: MonotonicTime) {
         self.arrival = arrival
@@ -55,6 +57,7 @@ public struct FrameLoad: Sendable, BitwiseCopyable {
         synthesise *= factor
         encode *= factor
         encodeSynthesised *= factor
+        encodeRepeated *= factor
     }
 }
 
@@ -108,6 +111,8 @@ public struct Load: Sendable {
     public var deadline: Deadline
     public var origin: Origin.Kind = .source
     public var synthesised = 1
+    /// The output has a constant rate: where a frame is not synthesised, the one before is repeated.
+    public var fillsSlots = false
     public var order: SynthesisOrder = .beforeOriginal
     public var tiles = 120
     /// The share of the tiles that changes from frame to frame, on average.
@@ -252,6 +257,7 @@ struct FrameSource: Sendable {
         frame.synthesise *= noise()
         frame.encode *= noise()
         frame.encodeSynthesised *= noise()
+        if load.fillsSlots { frame.encodeRepeated *= noise() }
         frame.steps.scale(by: noise)
         return frame
     }

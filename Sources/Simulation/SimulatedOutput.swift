@@ -49,6 +49,8 @@ struct SimulatedOutput {
         costs.encode =
             load.costs.encode * Planner.coresEncoding(threads: load.encoders) / Double(size.width * size.height)
             / output.preset.weight
+        costs.encodeSynthesised = costs.encode * load.costs.encodeSynthesised / load.costs.encode
+        costs.encodeRepeated = costs.encode * load.costs.encodeRepeated / load.costs.encode
         self.costs = costs
         costs.scale(by: output.measured)
         ladder = OutputLadder(stream, best: output.size, preset: output.preset, mayShrink: true, costs: costs)
@@ -129,5 +131,7 @@ extension OutputLadder.Costs {
         decode *= factor
         base *= factor
         encode *= factor
+        encodeSynthesised *= factor
+        encodeRepeated *= factor
     }
 }

@@ -60,6 +60,10 @@ struct SimulatedStream<P: Policy> {
     private var enhanceJob: Job?
     private var toEncode = GrowingQueue<Picture>()
     private var encoding: (picture: Picture, job: Job)?
+    /// An original that waits while repeats fill slots before it, and how many are left.
+    private var filling: (picture: Picture, left: Int)?
+    /// Synthesised frames that were encoded since the last original.
+    private var synthesisedBefore = 0
     private var lastEmission: MonotonicTime?
     private var lastRung = -1
     private var rungs = RungRecord()
@@ -358,8 +362,13 @@ struct SimulatedStream<P: Policy> {
     // MARK: Encoder and output
 
     private mutating func startEncoding(_ moment: Moment, _ load: Load?) -> Bool {
-        guard encoding == nil, !toEncode.isEmpty else { return false }
-        var picture = toEncode.removeFirst()
+        guard encoding == nil else { return false }
+        if let (picture, left) = filling {
+            fill(before: picture, left, moment, load)
+            return true
+        }
+        guard !toEncode.isEmpty else { return false }
+        let picture = toEncode.removeFirst()
         var behind: MonotonicTime?
         var isEarly = picture.frame.earliness > .zero
         for index in 0..<toEncode.count where order.standsForOriginal(toEncode[index].kind) && behind == nil {
@@ -375,19 +384,52 @@ struct SimulatedStream<P: Policy> {
             } else {
                 outcome.droppedSynthesised += 1
             }
+        } else if picture.kind == .original, load?.fillsSlots == true {
+            fill(before: picture, picture.frame.synthesised - synthesisedBefore, moment, load)
         } else {
-            let cost = picture.kind == .original ? picture.frame.encode : picture.frame.encodeSynthesised
-            let cold = output?.claimCold() ?? (factor: 1, isCold: false)
-            picture.isCold = cold.isCold
-            encoding = (picture, job(cost * picture.factors.encode * cold.factor, moment, load))
+            encode(picture, moment, load)
         }
         return true
+    }
+
+    private mutating func encode(_ picture: Picture, _ moment: Moment, _ load: Load?) {
+        synthesisedBefore = picture.kind == .original ? 0 : synthesisedBefore + 1
+        let cost = picture.kind == .original ? picture.frame.encode : picture.frame.encodeSynthesised
+        let cold = output?.claimCold() ?? (factor: 1, isCold: false)
+        encoding = (picture, job(cost * picture.factors.encode * cold.factor, moment, load))
+        encoding!.picture.isCold = cold.isCold
+    }
+
+    /// Repeats the frame before an original, as the relay's encode stage does: a frame that can be in time is worth more.
+    private mutating func fill(before picture: Picture, _ left: Int, _ moment: Moment, _ load: Load?) {
+        let cost = picture.frame.encodeRepeated * picture.factors.encode
+        let safe = (scheduler as? StreamScheduler<Planner>)?.timeToEmit(.original).safe ?? .zero
+        filling = nil
+        guard left > 0, moment.time + Nanoseconds(Int64(cost)) + safe <= picture.emitBy else {
+            return encode(picture, moment, load)
+        }
+        filling = (picture, left - 1)
+        var shown = picture
+        shown.kind = .repeated
+        encoding = (shown, job(cost, moment, load))
     }
 
     private mutating func finishEncoding(_ moment: Moment) -> Bool {
         guard let (picture, job) = encoding, isDone(job, moment) else { return false }
         encoding = nil
-        if !picture.isCold { scheduler.observe(.encode, reported(moment.time - job.start)) }
+        if !picture.isCold {
+            let kind: EncodeKind =
+                switch picture.kind {
+                case .original: .came
+                case .synthesised: .synthesised
+                case .repeated: .repeated
+                }
+            scheduler.observe(encoding: kind, reported(moment.time - job.start))
+        }
+        if picture.kind == .repeated {
+            outcome.repeated += 1
+            return true
+        }
         let isLate = moment.time > picture.emitBy
         if picture.kind == .synthesised {
             outcome.emittedSynthesised += 1

@@ -26,6 +26,8 @@ public struct StreamOutcome: Sendable {
     public internal(set) var synthesised = 0
     public internal(set) var emittedOriginals = 0
     public internal(set) var emittedSynthesised = 0
+    /// At a constant rate, repeats of a frame where none was synthesised.
+    public internal(set) var repeated = 0
     /// Originals that went out as they came.
     public internal(set) var bypassed = 0
     /// Frames between arrival and emission at the end.

@@ -81,48 +81,6 @@ import Testing
         #expect(changes.map(\.choice) == (later.map { [$0] } ?? []) && changes.allSatisfy { $0.second == 8 }, "\(changes)")
     }
 
-    /// A slower preset would take the time of the frames that are to be synthesised. Without them it is climbed to.
-    @Test func aFasterPresetLeavesTimeForSynthesisedFrames() {
-        func choice(synthesised: Double) -> (ladder: OutputLadder, preset: EncoderPreset) {
-            var stream = OutputLadder.Stream(input: PictureSize(width: 1280, height: 720), interval: .seconds(1 / 30))
-            stream.synthesised = synthesised
-            var ladder = OutputLadder(stream, best: .same, preset: .superfast, mayShrink: false, costs: OutputLadder.Costs())
-            ladder.begin(cores: Cores(2))
-            return (ladder, ladder.choice.preset)
-        }
-        #expect(choice(synthesised: 0).preset == .superfast)
-        var (ladder, preset) = choice(synthesised: 1)
-        #expect(preset == .ultrafast)
-        func changes(from start: Int, synthesised: Double) -> [Int] {
-            var changes: [Int] = []
-            for step in (start * 5)..<((start + 60) * 5) {
-                let now = MonotonicTime(nanoseconds: 0) + Self.period * Int64(step)
-                let costs = OutputLadder.Costs()
-                let observed = OutputLadder.Observation(low: costs, mean: costs, synthesised: synthesised)
-                if ladder.update(now: now, pictures(ladder.choice, observed), cores: Cores(2)) { changes.append(step / 5) }
-            }
-            return changes
-        }
-        #expect(changes(from: 0, synthesised: 1) == [8] && ladder.choice.preset == .quick)
-        #expect(changes(from: 60, synthesised: 0) == [68] && ladder.choice.preset == .superfast)
-        #expect(changes(from: 120, synthesised: 1.25) == [128] && ladder.choice.preset == .quick)
-    }
-
-    /// Headers say 30 pictures a second, or nothing, and 60 come. What they need is twice as much, and no try is made that fails.
-    @Test func theRateIsThatOfThePictures() {
-        var ladder = ladder(1280, 720, best: .same)
-        ladder.begin(cores: Cores(2))
-        let first = ladder.choice
-        let former = ladder.need.cores
-        let costs = OutputLadder.Costs()
-        for step in 0..<50 {
-            let now = MonotonicTime(nanoseconds: 0) + Self.period * Int64(step)
-            let observed = OutputLadder.Observation(low: costs, mean: costs, interval: .seconds(1 / 60))
-            _ = ladder.update(now: now, pictures(ladder.choice, observed), cores: Cores(100))
-        }
-        #expect(ladder.choice == first && abs(ladder.need.cores - 2 * former) < 0.01 * former)
-    }
-
     /// On its last choice a stream that loses pictures stays: low costs say that a better one fits.
     @Test func aStreamThatSkipsPicturesDoesNotClimb() {
         var ladder = ladder(1280, 720, mayShrink: false)

@@ -97,6 +97,39 @@ import Testing
         #expect(enhanced.count > 98 * 30 && outcome.balances, "\(enhanced.count) \(choices)")
     }
 
+    /// 1920x1080 at 24 pictures a second to 72, as long as two cores of 2.5 GHz take. What is not synthesised is repeated.
+    private func rateChange(seconds: Int, repeated: Double) -> Load {
+        let zero = MonotonicTime(nanoseconds: 0)
+        var costs = FrameLoad(arrival: zero, emitBy: zero)
+        costs.decode = 9e6
+        costs.base = 3e6
+        costs.synthesise = 80e6
+        // Of 3840x2160 with `superfast`, on two threads.
+        costs.encode = 90e6
+        costs.encodeSynthesised = 80e6
+        costs.encodeRepeated = repeated
+        var load = Load(
+            name: "rate", frames: seconds * 24, interval: .seconds(1 / 24.0), budget: .milliseconds(150), costs: costs)
+        load.input = PictureSize(width: 1920, height: 1080)
+        load.synthesised = 2
+        load.fillsSlots = true
+        load.ceiling = .base
+        load.encoders = 2
+        load.output = LoadOutput()
+        return load
+    }
+
+    /// Repeats say nothing of the pictures that come, and the time that they take is planned for.
+    @Test(arguments: [10e6, 20e6, 30e6]) func repeatsArePlannedFor(cost: Double) {
+        let load = rateChange(seconds: 120, repeated: cost)
+        let outcome = Simulation.run(load, timeline: true)[0]
+        #expect(outcome.balances && missed(outcome, load).isEmpty, "\(outcome.outputs) \(missed(outcome, load).count)")
+        #expect(outcome.outputs.count <= 3, "\(outcome.outputs)")
+        // Every slot has a picture, but for the first.
+        let pictures = outcome.repeated + outcome.emittedSynthesised
+        #expect(pictures >= 2 * (outcome.emittedOriginals - 3), "\(pictures) \(outcome.outputs)")
+    }
+
     /// The processors for another size are made for three seconds on a machine that is too slow. One step is enough.
     @Test func aFallIsNotRepeatedWhileProcessorsAreMade() {
         func run(_ making: Nanoseconds) -> [OutputChoice] {

@@ -176,6 +176,7 @@ final class EncodeStage {
         let (turn, color, time) = (frame.turn, frame.color, frame.ticket.record.presentation)
         let maskNumber = frame.ticket.record.maskNumber
         let isNews = frame.ticket.record.kind != .repeated
+        let kind = frame.kind
         fillSlots(before: frame.ticket.record, turn: turn)
         // What was filled has the former size, and keeps its encoder.
         preset = frame.preset
@@ -184,7 +185,7 @@ final class EncodeStage {
         let original = frame.original
         let extraPicture = extraPicture(of: frame)
         let outcome = unsafe encode(
-            picture.picture.view.even, color, frame.intoTicket(), sourceTime: isNews ? .turn(turn) : .overdue(turn),
+            picture.picture.view.even, color, frame.intoTicket(), as: kind, sourceTime: isNews ? .turn(turn) : .overdue(turn),
             showing: original)
         if let extraPicture { offer(extraPicture) }
         guard outcome != .failed, let slots else { return }
@@ -257,7 +258,7 @@ final class EncodeStage {
     /// Encodes a picture and delivers its unit. The ticket goes on with the unit, or ends here as `encodeError`.
     /// - Parameter original: what it shows, whose captions it carries; nil for a picture between originals and for repeats.
     private func encode(
-        _ picture: PictureView, _ color: ColorDescription, _ ticket: consuming FrameTicket,
+        _ picture: PictureView, _ color: ColorDescription, _ ticket: consuming FrameTicket, as kind: EncodeKind,
         sourceTime: SourceTime, showing original: (presentation: MediaTime, size: PictureSize)? = nil
     ) -> Outcome {
         let record = ticket.record
@@ -312,7 +313,7 @@ final class EncodeStage {
         }
         needsKeyframe = outcome != .delivered
         if let carried, let original { captions.settle(carried, at: original.presentation, isDelivered: outcome == .delivered) }
-        if let cost { reportCost(cost, of: record.kind) }
+        if let cost { reportCost(cost, of: kind) }
         if let ticket = pending.take() {
             books.drop(ticket, .encodeError)
             output.skipPicture(at: record.presentation)
@@ -326,15 +327,13 @@ final class EncodeStage {
         return owesKeyframe || record.isKeyframe && record.kind == .original
     }
 
-    /// What a repeated frame costs says nothing of the others.
-    private func reportCost(_ cost: Nanoseconds, of kind: FrameKind) {
-        if kind == .repeated {
-            slots?.observe(repeatCost: cost)
-        } else if coldPictures > 0 {
-            coldPictures -= 1
-        } else {
-            _ = schedule.withScheduler { $0.observe(.encode, cost) }
+    private func reportCost(_ cost: Nanoseconds, of kind: EncodeKind) {
+        if kind == .repeated { slots?.observe(repeatCost: cost) }
+        guard coldPictures == 0 else {
+            if kind != .repeated { coldPictures -= 1 }
+            return
         }
+        _ = schedule.withScheduler { $0.observe(encoding: kind, cost) }
     }
 
     /// Says once that pictures take more bits than they may.
@@ -550,7 +549,7 @@ final class EncodeStage {
         ticket.record.deadline = deadline
         ticket.record.maskNumber = maskNumber
         if slots.needsEntry(at: slot) { needsKeyframe = true }
-        let outcome = unsafe encode(picture.view.even, shown.color, ticket, sourceTime: sourceTime)
+        let outcome = unsafe encode(picture.view.even, shown.color, ticket, as: .repeated, sourceTime: sourceTime)
         // After a failure nothing is repeated until there is another picture.
         if outcome == .failed { return }
         slots.shown = consume shown

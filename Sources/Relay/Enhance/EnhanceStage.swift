@@ -13,6 +13,7 @@ struct FinishedFrame: ~Copyable, Sendable {
     let color: ColorDescription
     /// With which it is to be encoded.
     var preset = EncoderPreset.superfast
+    var kind = EncodeKind.came
     /// From the original before to this frame's original; zero when it is not known.
     let interval: Nanoseconds
     /// The frame's own time at the source, or else at the relay's input; later where it came early. The output's cadence is
@@ -413,7 +414,7 @@ final class EnhanceStage {
         // The second field of a picture has a ticket of its own.
         let shown = ticket.record.kind == .original ? ticket.record.presentation : nil
         ticket.record.presentation = place
-        push(ticket, picture, color, step, turn, showing: shown)
+        push(ticket, picture, color, step, turn, as: ticket.record.kind == .repeated ? .repeated : .came, showing: shown)
     }
 
     private func interval(of step: Cadence.Step) -> Nanoseconds {
@@ -523,7 +524,8 @@ final class EnhanceStage {
         _ = schedule.withScheduler { $0.observe(.synthesise, made - started) }
         let turn = turn(of: slot.presentation, beside: original)
         let standsForOriginal = original.kind == .original && slot.presentation == step.originalAlone
-        push(ticket, target, color, step, turn, showing: standsForOriginal ? original.presentation : nil)
+        let kind: EncodeKind = method == .held ? .repeated : slot.presentation == step.originalAlone ? .came : .synthesised
+        push(ticket, target, color, step, turn, as: kind, showing: standsForOriginal ? original.presentation : nil)
         return true
     }
 
@@ -538,12 +540,12 @@ final class EnhanceStage {
 
     private func push(
         _ ticket: consuming FrameTicket, _ picture: consuming PictureLease, _ color: ColorDescription, _ step: Cadence.Step,
-        _ turn: MonotonicTime, showing original: MediaTime?
+        _ turn: MonotonicTime, as kind: EncodeKind, showing original: MediaTime?
     ) {
         let size = enhancement!.input
         let frame = FinishedFrame(
             ticket: ticket, picture: picture, color: color, preset: choice?.preset ?? configuration.options.preset,
-            interval: interval(of: step), turn: turn, original: original.map { ($0, size) })
+            kind: kind, interval: interval(of: step), turn: turn, original: original.map { ($0, size) })
         if let refused = turns.push(frame, to: finished, as: .enhance) { books.drop(refused.intoTicket(), .shutdown) }
     }
 }

@@ -363,8 +363,7 @@ final class IngestStage {
             configuration.options.fps.map { max(0, $0.value / rate - 1) } ?? Double(settings.value.interpolate - 1)
         let ladder = OutputLadder(
             stream, best: best, preset: options.preset, mayShrink: !options.keepSize, mayBypass: router.mayChooseBypass,
-            purpose: isHeld && purpose == .refinement ? .size : purpose,
-            costs: StartCosts.measured.costs(of: options.codec, for: purpose))
+            purpose: isHeld && purpose == .refinement ? .size : purpose, costs: StartCosts.measured.costs(of: options.codec))
         if let text = chosen.begin(ladder, cores: available.cores(at: .now())) { control.report(.message(text)) }
         path.ladderWantsBypass = chosen.current?.isBypass == true
     }
