@@ -9,7 +9,7 @@ public enum NetworkContent: String, CaseIterable, Sendable {
     /// Any live video, clean or coded at any rate.
     case general
     /// Video calls: pictures that were coded in real time at 100 to 500 kbit/s. `neuralMedium` has weights of its own, which take
-    /// a third more time; `neuralSmall` and `quality` have the general ones.
+    /// a third more time, and so has `quality`; `neuralSmall` has the general ones.
     case calls
 }
 
@@ -25,7 +25,8 @@ extension SuperResolutionNetwork {
         case (.neuralSmall, _): Shipped.small
         case (.neuralMedium, .general): Shipped.medium
         case (.neuralMedium, .calls): Shipped.mediumForCalls
-        case (.quality, _): Shipped.quality
+        case (.quality, .general): Shipped.quality
+        case (.quality, .calls): Shipped.qualityForCalls
         }
     }
 
@@ -48,7 +49,7 @@ extension SuperResolutionNetwork {
 
 extension SuperResolutionConfiguration {
     /// Uses the networks that come with this library, for all neural tiers of live streams. `quality` is added as
-    /// `networks[.quality] = .shipped(.quality)`.
+    /// `networks[.quality] = .shipped(.quality, for: content)`.
     public mutating func useShippedNetworks(for content: NetworkContent = .general) {
         for tier in SuperResolutionTier.live { networks[tier] = SuperResolutionNetwork.shipped(tier, for: content) }
     }
@@ -69,6 +70,7 @@ private enum Shipped {
     static let medium = unsafe mustLoad(burnish_neural_m, SuperResolutionNetwork.init)
     static let mediumForCalls = unsafe mustLoad(burnish_neural_m_calls, SuperResolutionNetwork.init)
     static let quality = unsafe mustLoad(burnish_quality, SuperResolutionNetwork.init)
+    static let qualityForCalls = unsafe mustLoad(burnish_quality_calls, SuperResolutionNetwork.init)
     static let restoreSmall = unsafe mustLoad(burnish_restore_s, SuperResolutionNetwork.init)
     static let restoreMedium = unsafe mustLoad(burnish_restore_m, SuperResolutionNetwork.init)
     static let fusion = unsafe mustLoad(burnish_fusion, FusionNetwork.init)

@@ -4,7 +4,7 @@ import EnhanceNetworks
 import Media
 
 /// Makes one picture of a stream anew, as well as it can be: decoded, without the noise that pictures before it and behind it show to be
-/// noise, enlarged by a network. Of pictures that were coded coarsely the one for calls makes more than `quality` does.
+/// noise, enlarged by a network: where they were coded coarsely, by one for calls.
 ///
 /// A value; ``make(_:)`` needs no other thread than its own helpers.
 public struct FinalStill: Sendable {
@@ -87,9 +87,9 @@ public struct FinalStill: Sendable {
         return refined(wanted.limited(for: shown) { $0.samples <= Self.mostSamples })
     }
 
-    /// The tier of pictures with a mean quantiser, and what its network was trained for.
-    func network(forQuantiser quantiser: Float?) -> (tier: SuperResolutionTier, content: NetworkContent) {
-        (quantiser ?? 0) >= Self.coarse ? (.neuralMedium, .calls) : (tier, .general)
+    /// What the network of pictures with a mean quantiser was trained for.
+    fileprivate static func content(forQuantiser quantiser: Float?) -> NetworkContent {
+        (quantiser ?? 0) >= coarse ? .calls : .general
     }
 
     private static func fault(_ text: String) -> CodecError {
@@ -115,14 +115,14 @@ private final class StillWork {
         let enlargement = settings.enlargement(of: shown)
         let isRestored = enlargement.output == shown
         // Those around it are coded much alike.
-        let network = settings.network(forQuantiser: first.meanQuantiser)
-        tier = enlargement.doubles ? network.tier : isRestored ? .neuralMedium : .base
+        tier = enlargement.doubles ? settings.tier : isRestored ? .neuralMedium : .base
         var enlarging = SuperResolutionConfiguration(size: shown)
         enlarging.scaleFactor = enlargement.doubles ? 2 : 1
         enlarging.outputSize = enlargement.output
         enlarging.sharpness = settings.steps.sharpness
         enlarging.reusesTiles = false
-        enlarging.networks[tier] = isRestored ? .shippedRestoration(tier) : .shipped(tier, for: network.content)
+        let content = FinalStill.content(forQuantiser: first.meanQuantiser)
+        enlarging.networks[tier] = isRestored ? .shippedRestoration(tier) : .shipped(tier, for: content)
         let workers = WorkerPool(threadCount: settings.threads)
         enlarged = Picture(size: enlargement.output)
         do throws(EnhanceError) {

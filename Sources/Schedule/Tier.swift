@@ -8,7 +8,7 @@ public enum Tier: UInt8, CaseIterable, Comparable, Sendable, BitwiseCopyable {
     case neuralS
     /// A larger network.
     case neuralM
-    /// The largest, which takes nine times as long: only where somebody asks for it.
+    /// The largest, which takes six to nine times as long: only where somebody asks for it.
     case quality
 
     /// The best that a stream has unless somebody asks for more.

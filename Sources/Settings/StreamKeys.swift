@@ -33,13 +33,13 @@ public enum StreamKeys {
         .choice(
             "tier", \.settings.tier, [("auto", .usual)] + Tier.allCases.map { ($0.name, $0) }, .live,
             help:
-                "The best super-resolution tier that may be used. auto is neural-m. quality takes nine times as long: where there is time."
+                "The best super-resolution tier that may be used. auto is neural-m. quality takes six to nine times as long: where there is time."
         ),
         .choice(
             "content", \.settings.content, StreamSettings.Content.allCases.map { ($0.rawValue, $0) }, .live,
             help: """
-                What neural-m is trained for: general is any video; calls is pictures that were coded coarsely, as in calls at 100 \
-                to 500 kbit/s, and takes a third more time. auto follows how coarsely the pictures are coded.
+                What neural-m and quality are trained for: general is any video; calls is pictures that were coded coarsely, as in \
+                calls at 100 to 500 kbit/s, for which neural-m takes a third more time. auto follows how coarsely the pictures are coded.
                 """),
         .number(
             "sharpness", \.settings.steps.sharpness, 0...1, .live,

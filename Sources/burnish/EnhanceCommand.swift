@@ -74,7 +74,7 @@ struct EnhanceCommand: ParsableCommand {
             leaves bright traces. (default: coded)
             """)
     var motionBlurLight: FileEnhancement.MotionBlurLight?
-    @Option(help: "Quality of the enlargement. quality takes about nine times as long as neural-m. (default: neural-m)")
+    @Option(help: "Quality of the enlargement. quality takes six to nine times as long as neural-m. (default: neural-m)")
     var tier: NetworkTierArgument?
     @Option(
         help: """
@@ -83,9 +83,10 @@ struct EnhanceCommand: ParsableCommand {
             """)
     var restore: FileEnhancement.Restoration?
     @Option(
-        help:
-            "What neural-m is trained for: general is any video; calls is coarsely coded pictures, and takes a third more time."
-    )
+        help: """
+            What neural-m and quality are trained for: general is any video; calls is coarsely coded pictures, for which neural-m takes \
+            a third more time.
+            """)
     var content = NetworkContent.general
     @Option(help: "The brightest light of PQ pictures in cd/m²: 100 to 10000. Without it: as they say, or else 1000.")
     var hdrPeak: Double?

@@ -11,4 +11,4 @@ typedef struct {
 } burnish_weights;
 
 extern const burnish_weights burnish_neural_s, burnish_neural_m, burnish_neural_m_calls, burnish_quality,
-    burnish_restore_s, burnish_restore_m, burnish_fusion;
+    burnish_quality_calls, burnish_restore_s, burnish_restore_m, burnish_fusion;

@@ -130,8 +130,10 @@ final class EnhanceStage {
         if settings.value.tier > .base {
             let contents =
                 settings.value.content == .auto ? NetworkContent.allCases : [settings.value.content.networks(.general)]
-            for content in contents { SuperResolutionNetwork.readShipped(for: content) }
-            if settings.value.tier == .quality { _ = SuperResolutionNetwork.shipped(.quality) }
+            for content in contents {
+                SuperResolutionNetwork.readShipped(for: content)
+                if settings.value.tier == .quality { _ = SuperResolutionNetwork.shipped(.quality, for: content) }
+            }
         }
         while true {
             let now = MonotonicTime.now()

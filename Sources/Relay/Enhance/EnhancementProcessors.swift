@@ -51,7 +51,7 @@ struct EnhancementRecipe: Sendable {
         enlarging.outputSize = enlargement.output
         if let networks {
             enlarging.useShippedNetworks(for: networks.content)
-            if networks.quality { enlarging.networks[.quality] = .shipped(.quality) }
+            if networks.quality { enlarging.networks[.quality] = .shipped(.quality, for: networks.content) }
         }
         return try PictureEnlargement(enlarging, workers: workers)
     }

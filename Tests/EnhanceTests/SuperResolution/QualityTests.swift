@@ -8,11 +8,12 @@ import Testing
 /// The tier `quality`: a deeper and wider network than live streams may have.
 @Suite struct QualityTests {
     static func session(
-        _ tier: SuperResolutionTier, _ size: PictureSize, kernels: Kernels = .best, threads: Int = 1
+        _ tier: SuperResolutionTier, _ size: PictureSize, content: NetworkContent = .general, kernels: Kernels = .best,
+        threads: Int = 1
     ) throws -> SuperResolutionSession {
         var configuration = SuperResolutionConfiguration(size: size)
         configuration.kernels = kernels
-        configuration.networks[tier] = .shipped(tier)
+        configuration.networks[tier] = .shipped(tier, for: content)
         return try SuperResolutionSession(configuration, workers: WorkerPool(threadCount: threads))
     }
 
@@ -30,10 +31,14 @@ import Testing
     }
 
     /// The shipped weights give what the reference arithmetic computed from them, at every level.
-    @Test(arguments: ["quality-37x29-3", "quality-65x2-1", "quality-1x1-7"], CPUFeatures.levels)
+    @Test(
+        arguments: ["quality-37x29-3", "quality-65x2-1", "quality-1x1-7", "quality-calls-37x29-3", "quality-calls-65x2-1"],
+        CPUFeatures.levels)
     func theShippedWeightsGiveTheReferencesBits(name: String, level: CPUFeatures) throws {
         let (source, quantiser, expected) = try Self.golden(name)
-        let session = try Self.session(.quality, source.size, kernels: Kernels(limit: level), threads: 2)
+        let session = try Self.session(
+            .quality, source.size, content: name.hasPrefix("quality-calls") ? .calls : .general, kernels: Kernels(limit: level),
+            threads: 2)
         let output = TestPicture(session.outputSize)
         let result = try session.process(
             source.view, into: output.mutableView, tier: .quality, SuperResolutionParameters(quantiser: quantiser))
