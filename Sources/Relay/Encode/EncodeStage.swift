@@ -23,11 +23,6 @@ final class EncodeStage {
     private let keyframes: Keyframes
     private let connection: OutputConnection
     private let captions: CaptionCarrier
-    private let outputRate: OutputRate
-    /// What the links carried when the encoder's rate was set.
-    private var carried = Int.max
-    /// What the input had then.
-    private var inputRate = 0
     private var rateCheck = RateCheck()
     private var coded = CodedCoarseness()
     private let coarseness: Coarseness
@@ -40,22 +35,12 @@ final class EncodeStage {
     /// Pictures in a row that could not be encoded.
     private var failures = 0
     private let live: LiveSettings
-    private var settings: LiveSettings.Copy
     /// The number of the newest picture's mask.
     private var maskNumber: Int
     /// Of the newest picture.
     private var preset: EncoderPreset
 
-    private var encoder: (any PictureEncoder)?
-    /// How many pictures of this encoder still cost more than later ones will: the first is a keyframe into memory that it has
-    /// never touched, and for those after it the rate control has few bits left, so that it encodes rows twice.
-    private var coldPictures = coldPicturesOfAnEncoder
-    private static let coldPicturesOfAnEncoder = 3
-    /// The source's real rate, and the rate that the encoder was opened for.
-    private var rate = RateWatch()
-    private var assumedRate = Rational(30)
-    /// A size that no encoder can do. It is reported once and not tried for every frame.
-    private var refused: PictureSize?
+    private let suited: SuitedEncoder
     /// The last picture could not be encoded, so the next failure is no news.
     private var isFailing = false
     private var needsKeyframe = true
@@ -96,15 +81,14 @@ final class EncodeStage {
         keyframes = channels.keyframes
         connection = channels.connection
         captions = CaptionCarrier(channels)
-        outputRate = channels.outputRate
         coarseness = channels.coarseness
         control = channels.control
         turns = channels.turns
         path = channels.path
         extra = channels.extra
         live = channels.settings
-        settings = LiveSettings.Copy(of: live)
-        maskNumber = settings.maskNumber
+        suited = SuitedEncoder(channels)
+        maskNumber = LiveSettings.Copy(of: live).maskNumber
         let options = configuration.options
         preset = options.preset
         goesOn = configuration.goesOn
@@ -169,7 +153,7 @@ final class EncodeStage {
             if !connection.takesEncoded { offerExtra(frame) }
             return books.drop(frame.intoTicket(), reason)
         }
-        guard refused != size else {
+        guard suited.refused != size else {
             bypass(from: frame.ticket.record.id)
             return books.drop(frame.intoTicket(), .encodeError)
         }
@@ -180,7 +164,7 @@ final class EncodeStage {
         fillSlots(before: frame.ticket.record, turn: turn)
         // What was filled has the former size, and keeps its encoder.
         preset = frame.preset
-        if frame.ticket.record.kind == .original { rate.observe(frame.interval) }
+        if frame.ticket.record.kind == .original { suited.observe(interval: frame.interval) }
         let picture = frame.picture.share()
         let original = frame.original
         let extraPicture = extraPicture(of: frame)
@@ -217,7 +201,7 @@ final class EncodeStage {
     private func beginRun() {
         runs = path.runs
         failures = 0
-        refused = nil
+        suited.refused = nil
         needsKeyframe = true
         slots?.restart()
         filledSlot.newest = nil
@@ -285,7 +269,7 @@ final class EncodeStage {
             activity.busySince = start
             defer { activity.busySince = nil }
             pending!.stamp(.encodeIn, at: start)
-            unsafe try encoder!.encode(
+            unsafe try suited.encoder!.encode(
                 picture, id: Int64(record.id), at: record.presentation, asKeyframe: asKeyframe,
                 carrying: carried.map { data in
                     unsafe data.scaled(from: original!.size, to: picture.size)
@@ -307,8 +291,8 @@ final class EncodeStage {
         } catch {
             report(error)
             failures += 1
-            if unsafe failures >= Self.mostFailures || refused == picture.size { bypass(from: record.id) }
-            encoder = nil
+            if unsafe failures >= Self.mostFailures || suited.refused == picture.size { bypass(from: record.id) }
+            suited.encoder = nil
             outcome = .failed
         }
         needsKeyframe = outcome != .delivered
@@ -329,16 +313,13 @@ final class EncodeStage {
 
     private func reportCost(_ cost: Nanoseconds, of kind: EncodeKind) {
         if kind == .repeated { slots?.observe(repeatCost: cost) }
-        guard coldPictures == 0 else {
-            if kind != .repeated { coldPictures -= 1 }
-            return
-        }
+        guard !suited.isCold(after: kind) else { return }
         _ = schedule.withScheduler { $0.observe(encoding: kind, cost) }
     }
 
     /// Says once that pictures take more bits than they may.
     private func checkRate(_ count: Int, at time: MediaTime) {
-        guard let configuration = encoder?.configuration, let limit = configuration.rateControl.maximumRate,
+        guard let configuration = suited.encoder?.configuration, let limit = configuration.rateControl.maximumRate,
             let rate = rateCheck.observe(bytes: count, at: time, limit: limit)
         else { return }
         let (most, found) = (BitRateText.write(limit), BitRateText.write(rate / 1000 * 1000))
@@ -356,62 +337,12 @@ final class EncodeStage {
     private func prepare(for size: PictureSize, _ color: ColorDescription, asKeyframe: Bool) throws {
         try output.prepare()
         if keyframes.claim() { needsKeyframe = true }
-        let hasNewSettings = settings.refresh() || outputRate.carried != carried || outputRate.input != inputRate
-        if let encoder, encoder.configuration.size == size, encoder.configuration.color == color,
-            encoder.configuration.preset == preset,
-            !hasNewSettings || takesOverSettings(encoder)
-        {
-            // Another rate is another allowance of bits for each picture. It is worth no keyframe of its own.
-            guard asKeyframe || needsKeyframe, hasOtherRate(encoder) else { return }
-        }
-        encoder = nil
-        assumedRate = rate.rate ?? declaredRate ?? Rational(30)
-        let encoding = encoding(of: size, color)
-        do throws(CodecError) {
-            encoder = try configuration.makeEncoder(encoding)
-        } catch {
-            if error.kind == .unsupportedFormat || error.kind == .unsupportedCodec { refused = size }
-            // No other picture will fare better.
-            if error.kind == .unsupportedCodec {
-                if configuration.options.keepSize { control.fail(.codec(error)) } else { refused = size }
-            }
-            throw error
-        }
+        let isNew = try suited.prepare(for: size, color, preset, asKeyframe: asKeyframe || needsKeyframe)
+        guard isNew else { return }
         if goesOn { slots?.makeSlate(of: size) }
         needsKeyframe = true
-        coldPictures = Self.coldPicturesOfAnEncoder
         coded = CodedCoarseness()
         coarseness.output = nil
-    }
-
-    /// Originals a second by the stream's headers, each field counted where it becomes a frame.
-    private var declaredRate: Rational? {
-        arrivals.declaredRate.map { Rational($0.numerator * Int64(decoder.picturesPerUnit), $0.denominator) }
-    }
-
-    /// The encoder's configuration by the present settings.
-    private func encoding(of size: PictureSize, _ color: ColorDescription) -> VideoEncoderConfiguration {
-        inputRate = outputRate.input
-        var encoding = configuration.encoding(
-            of: size, color: color, rate: configuration.outputRate(source: assumedRate, settings.value),
-            preset: preset, input: inputRate, settings.value)
-        carried = outputRate.carried
-        outputRate.ceiling = encoding.rateControl.maximumRate ?? 0
-        encoding.rateControl.limit(to: carried)
-        return encoding
-    }
-
-    /// Whether the open encoder can go on with new settings; it has taken them over then.
-    private func takesOverSettings(_ encoder: any PictureEncoder) -> Bool {
-        let wanted = encoding(of: encoder.configuration.size, encoder.configuration.color)
-        return encoder.configuration == wanted || encoder.change(wanted.rateControl, at: wanted.frameRate)
-    }
-
-    /// Whether the encoder was opened for another rate than the output has now.
-    private func hasOtherRate(_ encoder: any PictureEncoder) -> Bool {
-        guard configuration.options.fps == nil else { return false }
-        return rate.contradicts(assumedRate)
-            || encoder.configuration.frameRate != configuration.outputRate(source: assumedRate, settings.value)
     }
 
     // MARK: The slots of a constant rate
@@ -492,8 +423,7 @@ final class EncodeStage {
 
     /// Without a constant rate: the source is lost, and the output goes on at the rate that it had.
     private func beginSlots(_ slots: SlotFiller) {
-        let source = rate.rate ?? declaredRate ?? Rational(30)
-        let output = configuration.outputRate(source: source, settings.value)
+        let output = suited.rate
         let interval = MediaTime.ticksPerSecond * output.denominator / output.numerator
         slots.begin(every: min(interval, Self.longestSlot))
     }
@@ -567,20 +497,4 @@ extension Repeater.Filler {
         }
     }
     fileprivate var isSlate: Bool { if case .slate = self { true } else { false } }
-}
-
-extension PictureSize {
-    /// H.264 with 4:2:0 has whole chroma samples only. An odd picture, passed at its own size, loses its last column or row.
-    fileprivate var even: PictureSize { PictureSize(width: width & ~1, height: height & ~1) }
-}
-
-extension PictureView {
-    fileprivate var even: PictureView {
-        let size = unsafe size.even
-        let chroma = size.chroma
-        return unsafe PictureView(
-            y: PlaneView(base: y.base, stride: y.stride, width: size.width, height: size.height),
-            u: PlaneView(base: u.base, stride: u.stride, width: chroma.width, height: chroma.height),
-            v: PlaneView(base: v.base, stride: v.stride, width: chroma.width, height: chroma.height))
-    }
 }

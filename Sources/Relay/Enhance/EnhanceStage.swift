@@ -6,25 +6,6 @@ import Schedule
 import Settings
 import Telemetry
 
-/// An enhanced picture on its way out.
-struct FinishedFrame: ~Copyable, Sendable {
-    var ticket: FrameTicket
-    let picture: PictureLease
-    let color: ColorDescription
-    /// With which it is to be encoded.
-    var preset = EncoderPreset.superfast
-    var kind = EncodeKind.came
-    /// From the original before to this frame's original; zero when it is not known.
-    let interval: Nanoseconds
-    /// The frame's own time at the source, or else at the relay's input; later where it came early. The output's cadence is
-    /// restored from it.
-    let turn: MonotonicTime
-    /// The time of the original that it shows, whose captions it carries, and the size of that; nil for a picture between originals.
-    let original: (presentation: MediaTime, size: PictureSize)?
-
-    consuming func intoTicket() -> FrameTicket { ticket }
-}
-
 /// The enhance thread: lays each picture on the output's timeline, asks the scheduler for its plan, upscales it, and synthesises
 /// the frames between it and the one before, or beyond it.
 ///
@@ -59,9 +40,7 @@ final class EnhanceStage {
     private var choice: OutputChoice?
     /// What there can be no enhancement for.
     private var impossible: Enlargement?
-    /// No picture has come since the enhancement was made. The first one works in untouched memory, so its cost says nothing of
-    /// the next ones.
-    private var isCold = true
+    private var done: EnhancementRecord
     private var cadence: Cadence
     /// Whether frames are synthesised now.
     private var isSynthesising: Bool
@@ -95,6 +74,7 @@ final class EnhanceStage {
         configuration = channels.configuration
         books = channels.books
         schedule = channels.schedule
+        done = EnhancementRecord(channels)
         arrivals = channels.arrivals
         decoder = channels.decoder
         encoder = channels.encoder
@@ -211,7 +191,7 @@ final class EnhanceStage {
             enhancement!.forgetAll()
         }
         process(frame, with: enhancement!)
-        isCold = false
+        done.isCold = false
         if pictures.count == 0 { enhancement!.touchMemory() }
     }
 
@@ -264,7 +244,7 @@ final class EnhanceStage {
     private func takeProcessors(for size: PictureSize) -> Bool {
         switch maker.take() {
         case nil: return false
-        case .processors(let made): if enhancement!.adopt(made) { isCold = true }
+        case .processors(let made): if enhancement!.adopt(made) { done.isCold = true }
         case .enhancement(let made, let asked):
             let wanted = chosen.current
             if let made {
@@ -282,7 +262,7 @@ final class EnhanceStage {
         // Networks that come or go may need another enlargement to the same size.
         let isOtherSize = enhancement.map { $0.input != made.input || $0.output != made.output } ?? true
         enhancement = made
-        isCold = true
+        done.isCold = true
         if configuration.options.keepSize { kept = made.output }
         if isOtherSize { control.report(.picture(input: made.input, output: made.output)) }
         var planning = Planner.Configuration(input: made.input, output: made.output, interval: .milliseconds(33.3))
@@ -375,11 +355,11 @@ final class EnhanceStage {
         let changesResults = enhancement.changesResults
         if changesResults {
             if isSynthesising { enhancement.append(frame.picture, target, until: plan.emitBy) }
-            record(enhancement.finish(target, beside: frame.picture, moment(frame.ticket.record), plan))
+            done.record(enhancement.finish(target, beside: frame.picture, StepMoment(frame.ticket.record), plan))
         }
         frame.ticket.stamp(.enhanceOut)
-        record(made.times)
-        record(made.enlarging, plan.tier, in: &frame.ticket)
+        done.record(made.times)
+        done.record(made.enlarging, plan.tier, in: &frame.ticket)
         if taps.isWanted { taps.offer(frame.ticket.record, before: frame.picture, after: target) }
 
         let record = frame.ticket.record
@@ -426,35 +406,6 @@ final class EnhanceStage {
     private func turn(of time: MediaTime, beside original: FrameRecord) -> MonotonicTime {
         let own = original.sourceTime ?? original[.lastPacket] ?? .now()
         return own + original.earliness + MediaTime(ticks: time - original.presentation).nanoseconds
-    }
-
-    /// Counts the steps that were done, and reports their costs.
-    private func record(_ times: StepValues<Nanoseconds>) {
-        for kind in times.kinds {
-            guard let time = times[kind] else { continue }
-            books.counters.add(kind, time)
-            if let counter = StreamCounters.Counter(kind) { books.counters.add(counter) }
-            if !isCold { _ = schedule.withScheduler { $0.observe(.step(kind), time) } }
-        }
-    }
-
-    /// Records how a picture was enlarged, and reports its costs.
-    private func record(_ result: SuperResolutionResult, _ tier: Tier, in ticket: inout FrameTicket) {
-        let computed = result.tilesComputed
-        ticket.record.tier = computed + result.tilesReused > 0 ? tier.rawValue : Tier.base.rawValue
-        ticket.record.tilesComputed = Int32(clamping: computed)
-        ticket.record.tilesReused = Int32(clamping: result.tilesReused)
-        ticket.record.baseTime = result.baseTime
-        ticket.record.tileTime = computed > 0 ? result.tileTime : nil
-        books.counters.add(.tilesSmall, UInt64(result.tilesSmall))
-        books.counters.add(.tilesMedium, UInt64(result.tilesMedium))
-        books.counters.add(.tilesQuality, UInt64(result.tilesQuality))
-        books.counters.add(.tilesReused, UInt64(result.tilesReused))
-        books.counters.add(.tilesLeft, UInt64(result.tilesLeft))
-        guard !isCold else { return }
-        _ = schedule.withScheduler {
-            $0.observe(base: result.baseTime, tiles: computed, of: tier, tileTime: result.tileTime)
-        }
     }
 
     /// What the pipeline holds behind and before an original.
@@ -515,7 +466,7 @@ final class EnhanceStage {
         if method == .held, configuration.options.fps != nil { return false }
         let made = MonotonicTime.now()
         if enhancement.changesResults {
-            record(enhancement.finish(target, beside: picture, moment(original, at: slot.presentation), plan))
+            done.record(enhancement.finish(target, beside: picture, StepMoment(original, at: slot.presentation), plan))
         }
 
         var ticket = books.ledger.open(.synthesised, presentation: slot.presentation, beside: original)
@@ -529,15 +480,6 @@ final class EnhanceStage {
         let kind: EncodeKind = method == .held ? .repeated : slot.presentation == step.originalAlone ? .came : .synthesised
         push(ticket, target, color, step, turn, as: kind, showing: standsForOriginal ? original.presentation : nil)
         return true
-    }
-
-    /// What steps say of a picture.
-    private func moment(_ record: FrameRecord, at time: MediaTime? = nil) -> StepMoment {
-        var moment = StepMoment()
-        moment.number = record.id
-        moment.presented = (time ?? record.presentation).nanoseconds
-        moment.arrived = record[.lastPacket] ?? .now()
-        return moment
     }
 
     private func push(

@@ -29,13 +29,9 @@ final class IngestStage {
     private let filledSlot: FilledSlot
     private let decoder: DecoderActivity
     private let control: StreamControl
-    private let chosen: ChosenOutput
-    private let available: AvailableCores
     private let outputRate: OutputRate
     private var inputRate = InputRate()
-    /// What an output was chosen for last.
-    private var described: (format: VideoParameters, purpose: OutputLadder.Purpose, mayBypass: Bool)?
-    private var held = HeldSize()
+    private var choice: FirstChoice
     private let turns: StageTurns
     private let path: PicturePath
     private let pace: FilePace?
@@ -93,8 +89,6 @@ final class IngestStage {
         filledSlot = channels.filledSlot
         decoder = channels.decoder
         control = channels.control
-        chosen = channels.chosen
-        available = channels.available
         outputRate = channels.outputRate
         turns = channels.turns
         path = channels.path
@@ -102,6 +96,7 @@ final class IngestStage {
         let isLive = source.url.isLive
         mayWait = !isLive
         isCall = source.tracks != nil
+        choice = FirstChoice(channels, isCall: source.tracks != nil)
         reports = InputReports(of: source.url, isCall: source.tracks != nil, channels.control)
         pace = isLive || !configuration.pacesFiles ? nil : FilePace()
         live = channels.settings
@@ -199,7 +194,7 @@ final class IngestStage {
             captures.forget()
             keeper?.stampBase = nil
             format.forget()
-            held.lose(at: .now())
+            choice.loseInput(at: .now())
             (sounds, lastKeyframe) = ([:], nil)
             sourceClock &+= 1
         case .gap(let messages):
@@ -337,35 +332,7 @@ final class IngestStage {
             reports.isTooLarge(format.size, most: most)
             path.insert(.size, from: nil)
         }
-        chooseOutput(for: format)
-    }
-
-    /// Chooses what the output is made like, by costs that were measured before the first frame.
-    private func chooseOutput(for format: VideoParameters) {
-        guard configuration.choosesOutput else { return }
-        let purpose = configuration.purpose(of: format, settings.value)
-        let options = configuration.options
-        var best = options.output(for: format.size)
-        if isCall {
-            if let described, let choice = chosen.current {
-                held.record(choice.isBypass ? nil : choice.size.size(of: described.format.size))
-            }
-            best = held.output(for: format.size, usual: best, at: .now())
-        }
-        let isHeld = best != options.output(for: format.size)
-        described = (format, purpose, router.mayChooseBypass)
-        let rate = format.frameRate?.value ?? 30
-        var stream = OutputLadder.Stream(input: format.size, interval: .seconds(1 / min(max(rate, 1), 240)))
-        stream.workers = options.threads
-        stream.encoders = options.encodeThreads
-        stream.isRefined = settings.value.tier > .base
-        stream.synthesised =
-            configuration.options.fps.map { max(0, $0.value / rate - 1) } ?? Double(settings.value.interpolate - 1)
-        let ladder = OutputLadder(
-            stream, best: best, preset: options.preset, mayShrink: !options.keepSize, mayBypass: router.mayChooseBypass,
-            purpose: isHeld && purpose == .refinement ? .size : purpose, costs: StartCosts.measured.costs(of: options.codec))
-        if let text = chosen.begin(ladder, cores: available.cores(at: .now())) { control.report(.message(text)) }
-        path.ladderWantsBypass = chosen.current?.isBypass == true
+        choice.begin(for: format, settings.value, mayBypass: router.mayChooseBypass)
     }
 
     private func acceptVideo(_ unit: StreamUnit) {
@@ -442,16 +409,11 @@ final class IngestStage {
     }
 
     private func followSettings() {
-        if let described, held.isOver(at: .now()) { chooseOutput(for: described.format) }
+        choice.endHold(settings.value, mayBypass: router.mayChooseBypass, at: .now())
         guard settings.refresh() else { return }
         deadline.budget = settings.value.budget
         router.change(mode)
-        if let described,
-            described.purpose != configuration.purpose(of: described.format, settings.value)
-                || described.mayBypass != router.mayChooseBypass
-        {
-            chooseOutput(for: described.format)
-        }
+        choice.follow(settings.value, mayBypass: router.mayChooseBypass)
     }
 
     /// What becomes of pictures by the present settings.
