@@ -8,7 +8,8 @@ extension CheckedKernels {
             NetworkLayerCheck(channels: 32, isLast: false), NetworkLayerCheck(channels: 40, isLast: false),
             NetworkLayerCheck(channels: 8, isLast: true), NetworkLayerCheck(channels: 16, isLast: true),
             NetworkLayerCheck(channels: 32, isLast: true), NetworkLayerCheck(channels: 40, isLast: true),
-            NetworkExpandCheck(), NetworkPhasesCheck(isTiled: false), NetworkPhasesCheck(isTiled: true), NetworkCubicCheck(), NetworkMergeCheck(),
+            NetworkExpandCheck(), NetworkPhasesCheck(isTiled: false), NetworkPhasesCheck(isTiled: true), NetworkCubicCheck(),
+            NetworkMergeCheck(),
         ]
     }
 }

@@ -6,7 +6,9 @@ import Testing
 @Suite struct MeasuringAgainTests {
     private func times(_ passes: (Int) -> Bool, seconds: Int) -> [Int] {
         var again = MeasuringAgain()
-        return (0..<seconds).filter { again.isDue(at: MonotonicTime(nanoseconds: 0) + .seconds(Double($0)), passes: passes($0)) }
+        return (0..<seconds).filter {
+            again.isDue(at: MonotonicTime(nanoseconds: 0) + .seconds(Double($0)), passes: passes($0))
+        }
     }
 
     @Test func evermoreSeldom() {
