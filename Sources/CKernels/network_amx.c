@@ -116,7 +116,8 @@ static void go_along(const results *to, const uint8_t *first, ptrdiff_t stride, 
 }
 
 /// Adds to the sums of a vector of pixels, or of two, what one piece of the inputs of one column brings. Two vectors use
-/// each tile of weights twice. Sums are in the registers 2 · band and 2 · band + 1.
+/// each tile of weights twice. Registers: the sums of a band are in 2 · band and 2 · band + 1. With two bands weights are in
+/// 4 and 5 and inputs in 6 and 7; with three there is one of each, 6 and 7.
 static inline __attribute__((always_inline)) void multiply(const uint8_t *input, ptrdiff_t stride,
                                                            const int8_t *weights, const division *d, bool pair) {
     const ptrdiff_t band = BYTES * (ptrdiff_t)d->outputs;
@@ -237,6 +238,7 @@ static void layer(uint8_t *out, ptrdiff_t plane, const uint8_t *const *taps, int
             _tile_loadd(WEIGHTS + 2, weights + 2 * column, BYTES);
             go_along(&to, input, stride, vectors);
         } else if (d.bands == 2) {
+            // The number of bands is a constant in each, for the compiler.
             const division two = {2, d.outputs, 2, d.inputs};
             go_along_wide(&to, input, stride, vectors, weights, &two);
         } else {

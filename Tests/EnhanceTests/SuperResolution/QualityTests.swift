@@ -5,7 +5,7 @@ import Kernels
 import Media
 import Testing
 
-/// The tier `quality`: a deeper and wider network than live streams may have.
+/// The tier `quality`: deeper and wider networks than live streams have unless somebody asks.
 @Suite struct QualityTests {
     static func session(
         _ tier: SuperResolutionTier, _ size: PictureSize, content: NetworkContent = .general, kernels: Kernels = .best,
