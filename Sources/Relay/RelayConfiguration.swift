@@ -153,7 +153,7 @@ public struct RelayConfiguration: Sendable {
         var encoding = VideoEncoderConfiguration(size: size, frameRate: rate)
         encoding.codec = options.codec
         encoding.color = color
-        encoding.preset = preset ?? options.preset
+        encoding.preset = preset ?? options.slowestPreset
         encoding.threads = options.encodeThreads
         var bits = maximumRate(samples: Double(size.samples) * rate.value, input: input, settings)
         // What flies costs bits. What somebody says of a link holds.

@@ -111,7 +111,7 @@ public struct OutputLadder: Sendable {
                 || Enlargement(from: stream.input, to: size.size(of: stream.input)).doubles
         }
         for size in [best] + (mayShrink ? best.smallerSteps(for: stream.input) : []) where isWorthIt(size) {
-            for preset in [slowest, .quick, .ultrafast] where preset <= slowest {
+            for preset in [slowest, .careful, .superfast, .quick, .ultrafast] where preset <= slowest {
                 // A slower preset for smaller pictures is no step down where it takes as long as a faster one for larger pictures.
                 let choice = OutputChoice(size: size, preset: preset)
                 let need = stream.need(of: choice, Costs()).cores

@@ -113,6 +113,7 @@ extension EncoderPreset {
         case .ultrafast: 1
         case .quick: 1.5
         case .superfast: 2.3
+        case .careful: 2.7
         case .veryfast: 3.2
         case .faster: 4.3
         case .medium: 6

@@ -3,8 +3,8 @@ import Media
 /// What a viewer gains by an enhanced picture over their own scaler's, by how coarsely the picture was coded before and is coded
 /// after the enhancement.
 ///
-/// The networks bring some points, and the second encode takes some: the more, the coarser it is beside the first one. A linear fit
-/// of clips at several rates, presets and limits tells both (docs/measurements/bits.md).
+/// The networks bring some points, and the second encode takes some: the more, the coarser it is beside the first one, and a step that is
+/// coarse already takes more than a fine one. A fit of clips at several rates, presets and limits tells both (docs/measurements/bits.md).
 public enum ViewerGain {
     /// - Parameters:
     ///   - input: the mean quantiser of the pictures that come, in H.264's scale.
@@ -17,12 +17,13 @@ public enum ViewerGain {
         let brought: Float
         switch tier {
         case .base: return nil
-        case .neuralS: brought = 18.7
+        case .neuralS: brought = 7.4
         // The fit has no figures of `quality`: it brings no less.
-        case .neuralM, .quality: brought = 23.7
+        case .neuralM, .quality: brought = 11.2
         }
-        // A quantiser by which coefficients are chosen codes better than the same one without.
-        let chosen: Float = preset > .ultrafast ? 1.7 : 0
-        return brought + chosen - 0.61 * input - 1.27 * (output - input)
+        // Where coefficients are chosen, and more where no block is skipped by a guess, the same quantiser codes better.
+        let chosen: Float = preset == .careful ? 4 : preset > .ultrafast ? 1.7 : 0
+        let lost = max(0, 0.055 * input - 0.34) * (output - input)
+        return brought + chosen - 0.18 * input - lost
     }
 }

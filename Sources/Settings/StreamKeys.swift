@@ -235,7 +235,7 @@ public enum StreamKeys {
                 """),
         .choice(
             "preset", \.options.preset, EncoderPreset.allCases.map { ($0.rawValue, $0) }, .restart,
-            help: "libx264's preset, or libx265's."),
+            help: "libx264's preset, or libx265's. quick and careful are our own, each made of the one before."),
         .integer("threads", \.options.threads, threads, .restart, help: "Threads that enhance a frame together."),
         .integer(
             "decode-threads", \.options.decodeThreads, threads, .restart,

@@ -44,7 +44,7 @@ public struct StreamOptions: Hashable, Sendable {
     public var threads = 2
     /// What is encoded. Receivers of calls take H.264 only.
     public var codec = OutputCodec.h264
-    public var preset = EncoderPreset.superfast
+    public var preset = EncoderPreset.careful
     /// A scaled picture never gets larger than this.
     public var largestOutput = PictureSize(width: 3840, height: 2160)
 
@@ -54,6 +54,9 @@ public struct StreamOptions: Hashable, Sendable {
     public var pastMemory = 64_000_000
 
     public init() {}
+
+    /// What the output's encoder takes at most: of HEVC, ``EncoderPreset/careful`` is ``EncoderPreset/superfast``.
+    public var slowestPreset: EncoderPreset { codec == .hevc && preset == .careful ? .superfast : preset }
 
     /// How large pictures of a size leave at most: the scale, or a smaller one where the pictures would be larger than allowed.
     public func output(for input: PictureSize) -> OutputSize {

@@ -85,6 +85,9 @@ extension OutputLadderTests {
         }
         #expect(try #require(gain(26, 26)) > 5 && #require(gain(26, 35)) < -1)
         #expect(try #require(gain(26, 30, .ultrafast)) < #require(gain(26, 30)))
+        #expect(try #require(gain(26, 30)) < #require(gain(26, 30, .careful)))
+        // Coarse already: less is left to lose.
+        #expect(try #require(gain(38, 43, .careful)) > -1)
         #expect(try #require(gain(26, 30, .superfast, .neuralS)) < #require(gain(26, 30)))
         #expect(gain(26, 30, .superfast, .base) == nil)
     }

@@ -40,7 +40,8 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
     public var leastQuantiser: Int?
     /// Moves bits from blocks with much detail to flat ones (`aq-mode` of both libraries).
     public var adaptsQuantiser = true
-    /// Of H.264: keeps a coefficient only where it is worth its bits (libx264's `trellis`); needs CABAC. ``EncoderPreset/quick`` always does.
+    /// Of H.264: keeps a coefficient only where it is worth its bits (libx264's `trellis`); needs CABAC. ``EncoderPreset/quick`` and
+    /// ``EncoderPreset/careful`` always do.
     public var choosesCoefficients = false
     /// Of H.264: codes arithmetically, as all presets but ``EncoderPreset/ultrafast`` do, for a tenth more time.
     public var usesCABAC = false
@@ -68,7 +69,7 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
         unsafe context.pointee.framerate = AVRational(frameRate)
         unsafe context.pointee.gop_size = Int32(clamping: keyframeInterval ?? Int(Int32.max))
         unsafe color.apply(to: context)
-        unsafe try set("preset", preset == .quick ? EncoderPreset.ultrafast.rawValue : preset.rawValue, of: context, at: place)
+        unsafe try set("preset", preset.library, of: context, at: place)
         unsafe try set("forced-idr", "1", of: context, at: place)
         if let fileTimeBase {
             unsafe context.pointee.time_base = AVRational(fileTimeBase)
@@ -97,7 +98,10 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
             unsafe try set("aud", "1", of: context, at: place)
             unsafe try set("sc_threshold", "0", of: context, at: place)
         }
-        if choosesCoefficients || preset == .quick { unsafe context.pointee.trellis = 1 }
+        if choosesCoefficients || preset == .quick || preset == .careful { unsafe context.pointee.trellis = 1 }
+        if preset == .careful {
+            unsafe try set("x264-params", "no-fast-pskip=1:no-dct-decimate=1:deblock=-1,-1", of: context, at: place)
+        }
         if !adaptsQuantiser { unsafe try set("aq-mode", "none", of: context, at: place) }
         if isBaseline { unsafe try set("profile", "baseline", of: context, at: place) }
     }

@@ -90,7 +90,7 @@ final class EncodeStage {
         suited = SuitedEncoder(channels)
         maskNumber = LiveSettings.Copy(of: live).maskNumber
         let options = configuration.options
-        preset = options.preset
+        preset = options.slowestPreset
         goesOn = configuration.goesOn
         slots = goesOn || configuration.input.isLive ? SlotFiller(grid: configuration.grid, hold: options.hold) : nil
     }

@@ -488,7 +488,7 @@ final class EnhanceStage {
     ) {
         let size = enhancement!.input
         let frame = FinishedFrame(
-            ticket: ticket, picture: picture, color: color, preset: choice?.preset ?? configuration.options.preset,
+            ticket: ticket, picture: picture, color: color, preset: choice?.preset ?? configuration.options.slowestPreset,
             kind: kind, interval: interval(of: step), turn: turn, original: original.map { ($0, size) })
         if let refused = turns.push(frame, to: finished, as: .enhance) { books.drop(refused.intoTicket(), .shutdown) }
     }

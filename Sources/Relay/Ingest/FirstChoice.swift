@@ -49,7 +49,7 @@ struct FirstChoice {
         stream.isRefined = settings.tier > .base
         stream.synthesised = options.fps.map { max(0, $0.value / rate - 1) } ?? Double(settings.interpolate - 1)
         let ladder = OutputLadder(
-            stream, best: best, preset: options.preset, mayShrink: !options.keepSize, mayBypass: mayBypass,
+            stream, best: best, preset: options.slowestPreset, mayShrink: !options.keepSize, mayBypass: mayBypass,
             purpose: isHeld && purpose == .refinement ? .size : purpose, costs: StartCosts.measured.costs(of: options.codec))
         if let text = chosen.begin(ladder, cores: available.cores(at: .now())) { control.report(.message(text)) }
         path.ladderWantsBypass = chosen.current?.isBypass == true

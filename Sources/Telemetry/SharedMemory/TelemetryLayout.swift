@@ -10,7 +10,7 @@ enum TelemetryLayout {
     /// The bytes "BRNSHMAP".
     static let magic: UInt64 = 0x5041_4D48_534E_5242
     /// The upper half is the number of kinds of steps, so that each build's steps are its own.
-    static let version: UInt64 = 10 | UInt64(StepKind.allCases.count) << 32
+    static let version: UInt64 = 11 | UInt64(StepKind.allCases.count) << 32
 
     // Header.
     static let magicWord = 0

@@ -13,7 +13,7 @@ import Testing
         return configuration
     }
 
-    @Test(arguments: [EncoderPreset.ultrafast, .quick, .superfast, .veryfast], [1, 2])
+    @Test(arguments: [EncoderPreset.ultrafast, .quick, .superfast, .careful, .veryfast], [1, 2])
     func everyUnitIsEmittedBeforeTheCallReturns(preset: EncoderPreset, threads: Int) throws {
         var configuration = self.configuration()
         configuration.preset = preset

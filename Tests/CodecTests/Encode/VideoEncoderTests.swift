@@ -42,7 +42,7 @@ import Testing
 
     /// The sequence parameter set says profile 66 with constraint_set1, the picture parameter set entropy_coding_mode 0 (H.264, 7.3.2.1 and
     /// 7.3.2.2), whatever else is asked for; without it presets but the fastest say High.
-    @Test(arguments: [.superfast, .veryfast, .medium, .quick] as [EncoderPreset], [true, false])
+    @Test(arguments: [.superfast, .careful, .veryfast, .medium, .quick] as [EncoderPreset], [true, false])
     func constrainedBaselineIsWhatItSays(preset: EncoderPreset, isBaseline: Bool) throws {
         var configuration = self.configuration()
         (configuration.preset, configuration.isBaseline) = (preset, isBaseline)
