@@ -48,7 +48,11 @@ import Testing
 
     /// What lies in the map in the order of an enumeration.
     @Test func theEnumerationsAreThoseOfThisVersion() {
-        #expect(TelemetryLayout.version & 0xFFFF_FFFF == 10)
+        #expect(TelemetryLayout.version & 0xFFFF_FFFF == 11)
+        #expect(
+            EncoderPreset.allCases.map(\.rawValue) == [
+                "ultrafast", "quick", "superfast", "careful", "veryfast", "faster", "medium", "slow",
+            ])
         #expect(FrameKind.allCases.map(\.name) == ["original", "synthesised", "repeated"])
         #expect(
             DropReason.allCases.map(\.name) == [
