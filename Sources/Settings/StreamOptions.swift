@@ -44,7 +44,7 @@ public struct StreamOptions: Hashable, Sendable {
     public var threads = 2
     /// What is encoded. Receivers of calls take H.264 only.
     public var codec = OutputCodec.h264
-    public var preset = EncoderPreset.careful
+    public var preset = EncoderPreset.superfast
     /// A scaled picture never gets larger than this.
     public var largestOutput = PictureSize(width: 3840, height: 2160)
 
