@@ -313,10 +313,10 @@ public final class Relay: Sendable {
 
     /// What viewers gain by the pictures that leave; nil where it is not known.
     private func gain(of pictures: OutputLadder.Pictures) -> Float? {
-        guard let preset = pictures.made?.preset, let tier = channels.schedule.rungs.rung?.tier,
+        guard let made = pictures.made, let tier = channels.schedule.rungs.rung?.tier,
             let input = channels.coarseness.input, let output = channels.coarseness.output
         else { return nil }
-        return ViewerGain.expected(input: input, output: output, preset: preset, tier: tier)
+        return ViewerGain.expected(input: input, output: output, preset: made.preset, tier: tier, size: made.size)
     }
 
     /// What the stream needs of the machine; nil while no picture is enhanced.

@@ -3,8 +3,9 @@ import Media
 /// Chooses an output that fits the machine: first faster presets, then pictures of 1.5 times the input's size, then of the input's
 /// own, then bypass.
 ///
-/// An encode costs bits, and takes from pictures that leave less than doubled about what networks bring: a receiver's own scaler does
-/// as well. So where pictures may pass and nothing else changes them (``Purpose``), the machine chooses no smaller output by itself.
+/// An encode costs bits and time. Where pictures are encoded only to be refined (``Purpose``), what fits is chosen by what a viewer
+/// gains: pictures of 1.5 times the size by a good preset gain more than doubled ones by a faster preset, and take less time. An
+/// encode that takes what networks bring is no choice: at the input's size, or of 1.5 times the size by the fastest preset.
 ///
 /// The choice at the start comes from costs that were measured before the first frame. Later ones come from what the frames cost.
 /// Receivers see each change, so there are few: the stream falls when its output has not fitted for a second, and climbs when the
@@ -32,6 +33,9 @@ public struct OutputLadder: Sendable {
     /// A stream falls to a choice that needs at most this, and climbs to one that needs at most that.
     static let limitToFall = 0.85
     static let limitToClimb = 0.7
+    /// Refined pictures that leave smaller for want of time get a slower preset than `quick` only where no thread is busy for more than
+    /// this share of the time. Others would wait when they come in bursts, as behind a large keyframe.
+    static let shareOfSlowerPreset = 0.5
     /// How long a choice must not have fitted.
     static let timeToFall = Nanoseconds.seconds(1)
     /// How long a better one must have fitted; four times as long after each try that failed.
@@ -108,10 +112,18 @@ public struct OutputLadder: Sendable {
         func isWorthIt(_ size: OutputSize) -> Bool {
             guard mayShrink, mayBypass, purpose != .change else { return true }
             return purpose == .size && size == best
-                || Enlargement(from: stream.input, to: size.size(of: stream.input)).doubles
+                || stream.enlargement(to: size).doubles
         }
-        for size in [best] + (mayShrink ? best.smallerSteps(for: stream.input) : []) where isWorthIt(size) {
-            for preset in [slowest, .careful, .superfast, .quick, .ultrafast] where preset <= slowest {
+        let sizes = ([best] + (mayShrink ? best.smallerSteps(for: stream.input) : [])).filter(isWorthIt)
+        /// By which pictures of a size are still worth an encode.
+        func fastest(for size: OutputSize) -> EncoderPreset {
+            guard purpose == .refinement, mayBypass else { return .ultrafast }
+            let isDoubled = Enlargement(from: stream.input, to: size.size(of: stream.input)).doubles
+            return !isDoubled ? .quick : size == sizes.last ? .ultrafast : .superfast
+        }
+        for size in sizes {
+            let fastest = min(fastest(for: size), slowest)
+            for preset in [slowest, .careful, .superfast, .quick, .ultrafast] where (fastest...slowest).contains(preset) {
                 // A slower preset for smaller pictures is no step down where it takes as long as a faster one for larger pictures.
                 let choice = OutputChoice(size: size, preset: preset)
                 let need = stream.need(of: choice, Costs()).cores
@@ -156,11 +168,13 @@ public struct OutputLadder: Sendable {
 
     /// Whether a choice fits, and takes no synthesised frames that a faster preset for the same pictures would leave.
     private func fits(_ step: Int, _ cores: Double, limit: Double, _ costs: Costs) -> Bool {
-        let size = choices[step].size
-        return stream.need(of: choices[step], costs, every: interval, beside: added).fits(cores, limit: limit)
-            && (choices[step].isBypass || fitsWhole(step, cores, limit: limit, costs)
+        let choice = choices[step]
+        let need = stream.need(of: choice, costs, every: interval, beside: added)
+        let isSlower = purpose == .refinement && choice.size != choices[0].size && choice.preset > .quick
+        return need.fits(cores, limit: limit) && (!isSlower || need.share <= Self.shareOfSlowerPreset)
+            && (choice.isBypass || fitsWhole(step, cores, limit: limit, costs)
                 || !choices[(step + 1)...].indices.contains {
-                    !choices[$0].isBypass && choices[$0].size == size && fitsWhole($0, cores, limit: limit, costs)
+                    !choices[$0].isBypass && choices[$0].size == choice.size && fitsWhole($0, cores, limit: limit, costs)
                 })
     }
 

@@ -11,9 +11,12 @@ public enum ViewerGain {
     ///   - output: that of those that leave, coded by libx264.
     ///   - preset: with which they are coded.
     ///   - tier: of the networks that refine them.
+    ///   - size: at which they leave. Smaller ones than doubled keep less of what networks bring.
     /// - Returns: points of VMAF NEG. Less than zero: pictures that pass untouched look better at the receiver. Nil without networks,
     ///   where nobody counts on a gain.
-    public static func expected(input: Float, output: Float, preset: EncoderPreset, tier: Tier) -> Float? {
+    public static func expected(input: Float, output: Float, preset: EncoderPreset, tier: Tier, size: OutputSize = .double)
+        -> Float?
+    {
         let brought: Float
         switch tier {
         case .base: return nil
@@ -24,6 +27,6 @@ public enum ViewerGain {
         // Where coefficients are chosen, and more where no block is skipped by a guess, the same quantiser codes better.
         let chosen: Float = preset == .careful ? 4 : preset > .ultrafast ? 1.7 : 0
         let lost = max(0, 0.055 * input - 0.34) * (output - input)
-        return brought + chosen - 0.18 * input - lost
+        return brought + chosen - (size == .oneAndHalf ? 0.27 : 0.18) * input - lost
     }
 }

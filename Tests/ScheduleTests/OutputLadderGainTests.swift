@@ -90,5 +90,7 @@ extension OutputLadderTests {
         #expect(try #require(gain(38, 43, .careful)) > -1)
         #expect(try #require(gain(26, 30, .superfast, .neuralS)) < #require(gain(26, 30)))
         #expect(gain(26, 30, .superfast, .base) == nil)
+        let smaller = ViewerGain.expected(input: 26, output: 30, preset: .superfast, tier: .neuralM, size: .oneAndHalf)
+        #expect(try #require(smaller) < #require(gain(26, 30)))
     }
 }

@@ -116,7 +116,44 @@ import Testing
         }
     }
 
-    /// Of smaller pictures an encode takes what networks bring. The machine chooses none where nothing else needs one.
+    /// Pictures of 1.5 times the size gain more than doubled ones by a faster preset. The fastest preset takes what networks bring.
+    @Test func refinedPicturesLeaveSmallerBeforeThePresetIsFaster() {
+        let ladder = ladder(1280, 720, preset: .careful, purpose: .refinement, refined: true)
+        #expect(
+            ladder.choices == [
+                OutputChoice(size: .double, preset: .careful), OutputChoice(size: .double, preset: .superfast),
+                OutputChoice(size: .oneAndHalf, preset: .careful), OutputChoice(size: .oneAndHalf, preset: .superfast),
+                OutputChoice(size: .oneAndHalf, preset: .quick), OutputChoice(size: .same, preset: .ultrafast, isBypass: true),
+            ])
+        for preset in EncoderPreset.allCases {
+            let ladder = self.ladder(1280, 720, preset: preset, purpose: .refinement, refined: true)
+            #expect(ladder.choices.first == OutputChoice(size: .double, preset: preset))
+            let needs = ladder.choices.map { ladder.need(of: $0).cores }
+            #expect(zip(needs, needs.dropFirst()).allSatisfy { $0 > $1 }, "\(needs)")
+        }
+        let largest = self.ladder(2560, 1440, best: .oneAndHalf, purpose: .refinement, refined: true)
+        #expect(largest.choices.map(\.preset) == [.superfast, .quick, .ultrafast] && largest.choices.last?.isBypass == true)
+        // Somebody asked for this size, or another rate needs an encode at any.
+        for purpose in [OutputLadder.Purpose.size, .change] {
+            let ladder = self.ladder(1280, 720, purpose: purpose, refined: true)
+            #expect(ladder.choices.contains(OutputChoice(size: .double, preset: .ultrafast)))
+            #expect(ladder.choices.contains { $0.size == .oneAndHalf })
+        }
+    }
+
+    /// There are cores enough, and `superfast` would keep one thread busy for more than half of the time.
+    @Test func smallerPicturesDoNotWaitForASlowerPreset() {
+        var ladder = ladder(1280, 720, purpose: .refinement, speed: 1.7, refined: true)
+        ladder.begin(cores: Cores(4))
+        #expect(ladder.choice == OutputChoice(size: .oneAndHalf, preset: .quick))
+        let share = ladder.need(of: ladder.choices[ladder.position - 1]).share
+        #expect(share > OutputLadder.shareOfSlowerPreset && share < OutputLadder.limitAtStart, "\(share)")
+        #expect(run(&ladder, seconds: 60, cores: 4) { _, _ in 1 / 1.7 }.isEmpty)
+        #expect(run(&ladder, from: 60, seconds: 10, cores: 4) { _, _ in 0.4 }.map(\.choice.preset) == [.superfast])
+    }
+
+    /// Of smaller pictures that networks do not refine an encode takes more than it brings. The machine chooses none where nothing else
+    /// needs one.
     @Test(arguments: [OutputSize.double, .triple]) func anEncodeThatGivesNothingIsNoChoice(best: OutputSize) {
         let ladder = ladder(1280, 720, best: best, purpose: best == .triple ? .size : .refinement)
         let sizes = ladder.choices.filter { !$0.isBypass }.map(\.size)
@@ -131,14 +168,14 @@ import Testing
         }
     }
 
-    @Test func pictures1080LinesHighPassOnTwoCores() {
-        var ladder = ladder(1920, 1080, purpose: .refinement)
+    @Test(arguments: [false, true]) func pictures1080LinesHighPassOnTwoCores(refined: Bool) {
+        var ladder = ladder(1920, 1080, purpose: .refinement, refined: refined)
         ladder.begin(cores: Cores(2))
         #expect(ladder.choice.isBypass && !ladder.onlyBypasses)
         #expect(run(&ladder, seconds: 600) { _, _ in 1 }.isEmpty)
-        var faster = self.ladder(1920, 1080, purpose: .refinement, speed: 4)
+        var faster = self.ladder(1920, 1080, purpose: .refinement, speed: 4, refined: refined)
         faster.begin(cores: Cores(16))
-        #expect(faster.choice.size == .double && !faster.choice.isBypass)
+        #expect(faster.choice.size == (refined ? .oneAndHalf : .double) && !faster.choice.isBypass)
     }
 
     /// Pictures that cannot be doubled pass, unless somebody asked for their size.
