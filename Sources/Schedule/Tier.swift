@@ -8,13 +8,13 @@ public enum Tier: UInt8, CaseIterable, Comparable, Sendable, BitwiseCopyable {
     case neuralS
     /// A larger network.
     case neuralM
-    /// The largest, which takes six to nine times as long: only where somebody asks for it.
+    /// The largest, which takes seven to ten times as long: only where somebody asks for it.
     case quality
 
     /// The best that a stream has unless somebody asks for more.
     public static let usual = Tier.neuralM
     /// The time of a tile of `quality`, in tiles of `neuralM`.
-    static let workOfQuality = 9.5
+    static let workOfQuality = 10.7
 
     /// The name on the command line, in reports and in traces.
     public var name: String {

@@ -33,7 +33,7 @@ public enum StreamKeys {
         .choice(
             "tier", \.settings.tier, [("auto", .usual)] + Tier.allCases.map { ($0.name, $0) }, .live,
             help:
-                "The best super-resolution tier that may be used. auto is neural-m. quality takes six to nine times as long: where there is time."
+                "The best super-resolution tier that may be used. auto is neural-m. quality takes seven to ten times as long: where there is time."
         ),
         .choice(
             "content", \.settings.content, StreamSettings.Content.allCases.map { ($0.rawValue, $0) }, .live,

@@ -74,7 +74,7 @@ struct EnhanceCommand: ParsableCommand {
             leaves bright traces. (default: coded)
             """)
     var motionBlurLight: FileEnhancement.MotionBlurLight?
-    @Option(help: "Quality of the enlargement. quality takes six to nine times as long as neural-m. (default: neural-m)")
+    @Option(help: "Quality of the enlargement. quality takes seven to ten times as long as neural-m. (default: neural-m)")
     var tier: NetworkTierArgument?
     @Option(
         help: """

@@ -192,6 +192,26 @@ def calls(data: Path, scenes: int, workers: int, limit: int | None = None, round
     return all.arrays(validation)
 
 
+def _scene(job: tuple[Path, dict]) -> footage.Made:
+    data, s = job
+    cv2.setNumThreads(1)
+    return footage.scene_at_any_quality(_photograph(f"{data}/photographs/{s['photograph']:03d}.jpg"), **s["how"])
+
+
+def scenes(data: Path, coded: int, clean: int, workers: int, limit: int | None = None) -> Arrays:
+    """So many scenes out of photographs, coded here, and so many of one uncoded frame."""
+    chance = np.array(json.loads((data / "index.json").read_text())["chance"])
+    chosen = np.random.default_rng(8).choice(len(chance), coded + clean, p=chance).tolist()
+    jobs = [(data, {"photograph": k, "how": {"index": k, "seed": n, "coded": n < coded}}) for n, k in enumerate(chosen)]
+    # Scenes of one photograph together: it is decoded once.
+    jobs = sorted(jobs, key=lambda job: job[1]["photograph"])[:limit]
+    all = _Collector()
+    with ProcessPoolExecutor(workers) as pool:
+        for frame in (frame for made in pool.map(_scene, jobs, chunksize=16) for frame in made):
+            all.add(*frame)
+    return all.arrays({})
+
+
 class Frames:
     """All frames on the training device."""
 

@@ -1,5 +1,5 @@
-"""Real video for the network for calls: clips of footage.json, halved and coded as a call's coder does, by the program
-ffmpeg. Only short copies of the clips travel to the training machine. The coding is done there."""
+"""Real video: clips of footage.json, halved and coded as a call's coder does or at any quality, by the program ffmpeg; and
+scenes out of photographs, coded in the same way. Only short copies of the clips travel to the training machine. The coding is done there."""
 from __future__ import annotations
 
 import hashlib
@@ -18,6 +18,7 @@ import numpy as np
 import scene
 
 LIST = Path(__file__).resolve().parent / "footage.json"
+PHOTOGRAPHS = LIST.with_name("photographs.json")
 LENGTH = 60  # frames of a coded stretch
 RATES = (100.0, 650.0)  # kbit/s at 640x360 and 30 frames/s
 SHARP = 0.05  # bits a sample from which a clip is sharp enough for its full size
@@ -27,23 +28,30 @@ def program() -> str:
     return os.environ.get("FFMPEG") or shutil.which("ffmpeg") or sys.exit("ffmpeg is not on the PATH, and FFMPEG does not name it")
 
 
-def fetch_footage(cache: Path) -> list[dict]:
-    """The clips of the list with `source`, the file in the cache, and `side`. Files that are missing are downloaded."""
-    clips, folder = [], cache / "footage"
+def fetched(listed: dict, folder: Path) -> list[dict]:
+    """The files of a list with `source`, the file in the folder, and `side`. Files that are missing are downloaded."""
+    files = []
     folder.mkdir(parents=True, exist_ok=True)
-    listed = json.loads(LIST.read_text())
     for side in ("train", "validation"):
-        for clip in listed[side]:
-            path = folder / (clip["sha256"] + Path(clip["path"]).suffix)
+        for file in listed.get(side, []):
+            path = folder / (file["sha256"] + Path(file["path"]).suffix.lower())
             if not path.exists():
-                address = f"https://raw.githubusercontent.com/{clip['repository']}/{clip['commit']}/{urllib.parse.quote(clip['path'])}"
+                address = f"https://raw.githubusercontent.com/{file['repository']}/{file['commit']}/{urllib.parse.quote(file['path'])}"
                 with urllib.request.urlopen(address) as answer:
                     data = answer.read()
-                if hashlib.sha256(data).hexdigest() != clip["sha256"]:
+                if hashlib.sha256(data).hexdigest() != file["sha256"]:
                     sys.exit(f"{address} is not the file that was trained on")
                 path.write_bytes(data)
-            clips.append(clip | {"source": path, "side": side})
-    return clips
+            files.append(file | {"source": path, "side": side})
+    return files
+
+
+def fetch_footage(cache: Path) -> list[dict]:
+    return fetched(json.loads(LIST.read_text()), cache / "footage")
+
+
+def fetch_photographs(cache: Path) -> list[dict]:
+    return fetched(json.loads(PHOTOGRAPHS.read_text()), cache / "photographs")
 
 
 def cut(clip: dict, folder: Path) -> dict:
@@ -173,6 +181,20 @@ def photograph(picture: np.ndarray, index: int, seed: int) -> Made:
         hows[1] = {"crf": s["crf"]}
     coded = [code(smalls, **how) for how in hows]
     return [(larges[t], smalls[t], [(c[t].copy(), smoothed(q, t)) for c, q in coded]) for t in scene.CALL_USED]
+
+
+def scene_at_any_quality(picture: np.ndarray, index: int, seed: int, coded: bool) -> Made:
+    """The same of a scene out of a photograph, coded twice by a quality that is set; or one uncoded frame of it."""
+    rng = np.random.default_rng(seed)
+    s = scene.describe(rng, index, picture.shape, coded)
+    larges = np.stack([scene.large(picture, s, t) for t in range(scene.LENGTH if coded else 1)])
+    smalls = halved(larges, s["down"])
+    if not coded:
+        return [(larges[0], smalls[0], [])]
+    other = scene.describe(rng, index, picture.shape, coded)
+    made = [code(smalls, crf=how["crf"], preset=how["preset"]) for how in (s, other)]
+    told = lambda q, t: max(1.0, q[t]) if rng.random() < 0.5 else smoothed(q, t)
+    return [(larges[t], smalls[t], [(c[t].copy(), told(q, t)) for c, q in made]) for t in scene.USED]
 
 
 def coded_whole(folder: Path, s: dict) -> list[tuple[np.ndarray, list[tuple[np.ndarray, float]]]]:

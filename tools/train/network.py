@@ -16,7 +16,8 @@ import bnw
 BUCKETS = len(bnw.EDGES)
 SHAPES = {"neural-s": [1, 8, 8, 8, 8, 4], "neural-m": [1, 16, 16, 16, 16, 16, 16, 4]}
 SHAPES["neural-m-calls"] = [1, *[16] * 8, 4]
-SHAPES["quality"] = SHAPES["quality-calls"] = [1, *[40] * 9, 4]
+SHAPES["quality"] = [1, *[40] * 10, 4]
+SHAPES["quality-calls"] = [1, *[40] * 9, 4]
 #: The largest that the kernels' time allows for stills: 408 384 multiplications a pixel.
 SHAPES["quality-l"] = [1, *[64] * 12, 4]
 #: At the same size, on the four phases of a 2x2 grid: 3168 and 21 312 multiplications a pixel.
@@ -74,7 +75,7 @@ class Float(nn.Module):
     @torch.no_grad()
     def load(self, network: bnw.Network) -> None:
         """Starts from a quantised network: what it computes, but for its roundings and upper limits. Layers that this one
-        has more of stand between that one's, and change nothing at first."""
+        has more of stand between that one's, and change nothing at first. Nor do channels: nothing reads them yet."""
         more, count = len(self.layers) - len(network.layers), len(network.layers)
         places = [n + (0 if n == 0 else more if n == count - 1 else n * more // (count - 1)) for n in range(count)]
         for n in set(range(len(self.layers))) - set(places):
@@ -89,11 +90,16 @@ class Float(nn.Module):
             if n == 0:
                 bias = bias + factor * weights.sum((1, 2, 3)) / 2
             mean = factor.mean(0)
-            kernel = weights * mean[:, None, None, None]
+            kernel = own.kernel()
+            outputs, inputs = weights.shape[:2]
+            kernel[:outputs, inputs:] = 0
+            kernel[:outputs, :inputs] = weights * mean[:, None, None, None]
             if own.skip:
                 kernel = kernel - F.pad(torch.eye(len(kernel))[:, :, None, None], (1, 1, 1, 1))
-            nn.init.xavier_normal_(own.b)
+            nn.init.orthogonal_(own.b)
             own.a.copy_((torch.linalg.pinv(own.b[:, :, 0, 0]) @ kernel.flatten(1)).view_as(own.a))
+            more = (0, len(kernel) - outputs)
+            bias, factor, mean = F.pad(bias, more), F.pad(factor, more, value=1.0), F.pad(mean, more, value=1.0)
             own.bias.copy_(bias.mean(0))
             own.bucketBias.copy_(bias - bias.mean(0))
             own.logGain.zero_()

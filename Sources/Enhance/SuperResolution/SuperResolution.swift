@@ -9,7 +9,7 @@ public enum SuperResolutionTier: UInt8, CaseIterable, Comparable, Sendable, Bitw
     case neuralSmall
     /// A larger one, about twelve thousand.
     case neuralMedium
-    /// One that takes six to nine times as long as ``neuralMedium``, for files, stills, and live streams of which somebody asks it.
+    /// One that takes seven to ten times as long as ``neuralMedium``, for files, stills, and live streams of which somebody asks it.
     case quality
 
     /// The tiers of live streams that do not ask for more.

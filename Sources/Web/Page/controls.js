@@ -8,7 +8,7 @@ const fields = [
   { key: "mode", label: "Pictures (mode)", options: { enhance: "enhance", bypass: "bypass: leave them as they came" } },
   {
     key: "tier", label: "Best quality (tier)",
-    options: { quality: "quality: nine times neural-m's work", "neural-m": "neural-m: what is usual", "neural-s": "neural-s: less work", base: "base: the least work" },
+    options: { quality: "quality: ten times neural-m's work", "neural-m": "neural-m: what is usual", "neural-s": "neural-s: less work", base: "base: the least work" },
   },
   { key: "content", label: "Quality is made for (content)", options: { auto: "what comes in", general: "any video", calls: "video calls" } },
   { key: "sharpness", label: "Sharpness", range: [0, 1, 0.025] },
