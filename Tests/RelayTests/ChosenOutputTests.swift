@@ -49,7 +49,7 @@ import Transport
             stream, best: .oneAndHalf, preset: .superfast, mayShrink: true, purpose: .refinement, costs: .init())
         let chosen = ChosenOutput()
         let text = chosen.begin(ladder, cores: Cores(16))
-        let reason = "too large to be doubled, and at less an encode takes what networks bring"
+        let reason = "too large to be enlarged by networks, and without them an encode gives nothing"
         #expect(text == "2560x1440: \(reason); sends pictures as they come")
         #expect(chosen.place?.text == "pictures as they come: \(reason)" && chosen.current?.isBypass == true)
     }

@@ -116,7 +116,7 @@ final class ChosenOutput: Sendable {
 
     private static let whyNoGain =
         "with the bits that it may have, a second encode takes more from the pictures than networks bring"
-    fileprivate static let whyNothing = "too large to be doubled, and at less an encode takes what networks bring"
+    fileprivate static let whyNothing = "too large to be enlarged by networks, and without them an encode gives nothing"
 
     private func store(_ choice: OutputChoice) {
         let size =
