@@ -13,6 +13,10 @@ public struct PictureSize: Hashable, Sendable, BitwiseCopyable {
     @inlinable public func scaled(by factor: Int) -> PictureSize {
         PictureSize(width: width * factor, height: height * factor)
     }
+
+    /// How often pictures are halved before motion is sought between live ones: once, or twice where they are large. So some
+    /// 320x180 samples remain, and neither the cost nor the result depends much on the size.
+    public var halvingsForLiveMotion: Int { width * height / 4 > 200_000 ? 2 : 1 }
 }
 
 extension PictureSize: CustomStringConvertible {

@@ -36,6 +36,22 @@ public final class StageThread: Sendable {
         handle = thread
     }
 
+    /// What this thread has had of processors. Call it before the thread is joined.
+    public var processorTime: Nanoseconds {
+        var clock = clockid_t()
+        guard unsafe pthread_getcpuclockid(handle, &clock) == 0 else { return .zero }
+        return Self.time(of: clock)
+    }
+
+    /// The same of the thread that asks.
+    public static var ownProcessorTime: Nanoseconds { time(of: CLOCK_THREAD_CPUTIME_ID) }
+
+    private static func time(of clock: clockid_t) -> Nanoseconds {
+        var time = timespec()
+        guard unsafe clock_gettime(clock, &time) == 0 else { return .zero }
+        return Nanoseconds(Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
     /// Waits until the function has returned. Call exactly once, or else ``detach()``.
     public func join() { pthread_join(handle, nil) }
 

@@ -4,7 +4,7 @@ import Glibc
 import Media
 import Schedule
 
-/// What decoding, the base upscale and encoding cost on this machine, measured with synthetic pictures: before the first stream of the
+/// What decoding, the base upscale, synthesis and encoding cost on this machine, measured with synthetic pictures: before the first stream of the
 /// process, and again where pictures pass for want of time (``CostWatch``). It takes about a tenth of a second.
 struct StartCosts: Sendable {
     /// The estimates of `Schedule` where nothing could be measured.
@@ -53,9 +53,9 @@ struct StartCosts: Sendable {
         enlarging.scaleFactor = 2
         let session = try SuperResolutionSession(enlarging, workers: WorkerPool(threadCount: 1))
         let enlarged = Picture(size: session.outputSize)
+        let sources = (0...(groups * picturesInGroup)).map(picture)
         var (encode, decode, base): ([Double], [Double], [Double]) = ([], [], [])
-        for index in 0...(groups * picturesInGroup) {
-            let source = picture(index)
+        for (index, source) in sources.enumerated() {
             var coded: [UInt8] = []
             encode.append(
                 try time {
@@ -77,11 +77,25 @@ struct StartCosts: Sendable {
         costs.encode = least(encode) / pixels
         // Synthesised ones move less from one to the next. How much less is not known before they are made.
         costs.encodeSynthesised = costs.encode
-        // Repeated ones took 0.26 (6 Mb/s, `trellis`) to 0.83 (constant quality) of it at 1920x1080. Synthetic ones have too much grain to tell.
-        costs.encodeRepeated = 0.4 * costs.encode
+        // Repeated ones took 0.26 (6 Mb/s, `trellis`) to 1 (10 Mb/s) of it at 1920x1080. Synthetic ones have too much grain to tell.
+        costs.encodeRepeated = 0.8 * costs.encode
         costs.decode = least(decode) / pixels
         costs.base = least(base) / (4 * pixels)
+        costs.synthesise = try measureSynthesis(of: sources)
         return costs
+    }
+
+    /// By itself, because it would take the caches from the others, which then cost more than larger pictures do.
+    private static func measureSynthesis(of sources: [Picture]) throws -> Double {
+        let session = try LowLatencyFrameInterpolation(FrameInterpolationConfiguration(size: size))
+        let synthesised = Picture(size: size)
+        let times = try sources.map { source in
+            try time {
+                unsafe try session.push(source.view, enhanced: source.view)
+                if session.isReady { unsafe try session.synthesise(phase: 0.5, into: synthesised.mutableView) }
+            }
+        }
+        return least(times) / Enlargement(from: size, to: size).synthesisWork
     }
 
     /// The least mean of a group. The first picture is in none: it is a keyframe, and works in untouched memory.

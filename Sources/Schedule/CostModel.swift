@@ -108,6 +108,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
     static let largestSlowdown = 4.0
     /// The whole slowdown may be this many times the part that has been observed.
     static let reserveForSlowdown = 1.5
+    static let observationsToLearn: Int32 = 8
     /// The least cost, in nanoseconds. It keeps ratios finite whatever is observed.
     static let floor = 1.0
 
@@ -182,7 +183,8 @@ public struct CostModel: Sendable, BitwiseCopyable {
     /// - Parameters:
     ///   - cost: wall-clock time of all units together.
     ///   - units: how many units (tiles) the time covers. The call does nothing when it is 0.
-    public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
+    ///   - uninterrupted: what it would have been if nobody had interrupted any thread; nil where only such times tell.
+    public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1, uninterrupted: Nanoseconds? = nil) {
         guard units > 0, var entry = entry(work) else { return }
         var x = max(Double(cost.count) / Double(units), Self.floor)
         let isKnown = entry.observations > 0
@@ -195,11 +197,14 @@ public struct CostModel: Sendable, BitwiseCopyable {
         // The first observations are averaged, so that the seeds are soon forgotten.
         let warmUp = entry.observations < 16 ? 1 / Double(entry.observations + 1) : 0
         if entry.observations < 16 { entry.observations += 1 }
-        let rise = isSudden ? Self.suddenRiseOfMean : Self.riseOfMean
-        entry.mean += (x - entry.mean) * max(warmUp, x > entry.mean ? rise : Self.fallOfMean)
+        let riseOfMean = isSudden ? Self.suddenRiseOfMean : Self.riseOfMean
+        entry.mean += (x - entry.mean) * max(warmUp, x > entry.mean ? riseOfMean : Self.fallOfMean)
         entry.high += (x - entry.high) * max(warmUp, x > entry.high ? Self.riseOfHigh : Self.fallOfHigh)
         entry.high = max(entry.high, entry.mean)
-        entry.low += (x - entry.low) * max(warmUp, x > entry.low ? Self.riseOfLow : Self.fallOfLow)
+        let least = uninterrupted.map { min(x, max(Double($0.count) / Double(units), Self.floor)) } ?? x
+        // One that is known follows at the mean's pace.
+        let rise = uninterrupted == nil ? Self.riseOfLow : Self.riseOfMean
+        entry.low += (least - entry.low) * max(warmUp, least > entry.low ? rise : Self.fallOfLow)
         entry.low = min(entry.low, entry.mean)
         entry.peak += (entry.mean - entry.peak) * max(warmUp, Self.fallOfPeak)
         entry.peak = max(entry.peak, entry.high, worst)
@@ -247,6 +252,9 @@ public struct CostModel: Sendable, BitwiseCopyable {
 
     /// Whether the work has been observed at least once. Before that its cost is the seed's.
     public func hasObserved(_ work: Work) -> Bool { (entry(work)?.observations ?? 0) > 0 }
+
+    /// Whether the work has been observed a few times. The first time it touches memory that nobody has used.
+    public func hasLearnt(_ work: Work) -> Bool { (entry(work)?.observations ?? 0) >= Self.observationsToLearn }
 
     /// Scales the costs to new picture sizes: they are proportional to the pixels until they are observed again. The cost of
     /// a tile stays, because a tile has a fixed size.

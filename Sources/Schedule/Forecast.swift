@@ -20,6 +20,8 @@ struct Forecast {
     private var caution: Double { weights.caution }
     /// The number of synthesised frames with this original, and with the average one.
     private let synthesised, usualSynthesised: Double
+    /// What encoding a repeat takes, which stands where a frame was not synthesised; nil where none does.
+    private let repeated: EncodeCosts.Entry?
     private let waiting: Double
     private let tiles: Double
     private let afterOriginal: Bool
@@ -30,9 +32,10 @@ struct Forecast {
     private let leastBacklog: Double
 
     init(
-        _ costs: borrowing CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double, cores: Double,
-        spare: Double,
-        workers: Double, encoders: Double, margin: Double, tileAllowance: Double, weights: Planner.Weights
+        _ costs: borrowing CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double,
+        repeated: EncodeCosts.Entry?,
+        cores: Double, spare: Double, workers: Double, encoders: Double, margin: Double, tileAllowance: Double,
+        weights: Planner.Weights
     ) {
         base = costs.leastEnhancement(with: frame.steps)
         decode = costs[.decode]
@@ -53,6 +56,7 @@ struct Forecast {
         self.weights = weights
         synthesised = Double(frame.synthesised)
         usualSynthesised = usual
+        self.repeated = repeated
         waiting = Double(frame.waiting)
         tiles = Double(frame.tiles)
         afterOriginal = frame.order == .afterOriginal
@@ -149,15 +153,30 @@ struct Forecast {
 
     // MARK: Throughput
 
-    /// The share of an interval that the busiest thread needs, or all threads on the available cores, without tiles.
-    private func load(synthesises: Bool) -> Double {
+    /// Whether the busiest thread needs at most a share of an interval, and all threads on the available cores, without tiles.
+    ///
+    /// At a constant rate the encoder has as many pictures to encode either way, so that only what they take more counts as added. What
+    /// is done already needs no reserve for a climb.
+    private func keepsUp(synthesises: Bool, limit: Double) -> Bool {
         let extra = synthesises ? usualSynthesised : 0
+        let repeated = extra > 0 ? repeated : nil
         let enhancing = base.mean + extra * synthesise.mean
-        let encoding = (1 + extra) * encode.mean
-        // Low costs, because the time of other programs is already missing from the cores.
-        let work = decode.low + encoders * (1 + extra) * encode.low + workers * (base.low + extra * synthesise.low)
-        let all = work / (synthesises ? spare : cores)
-        return max(decode.mean, enhancing, encoding, all) / interval
+        let encoding = encode.mean + extra * max(0, encode.mean - (repeated?.mean ?? 0))
+        guard max(decode.mean, enhancing, encoding) <= limit * interval else { return false }
+        let filling = extra * min(repeated?.low ?? 0, encode.low)
+        let done = done(filling: filling)
+        let added = encoders * (extra * encode.low - filling) + workers * extra * synthesise.low
+        let limitOfDone = repeated == nil ? limit : max(limit, weights.keep)
+        return done / limitOfDone + added / limit <= (synthesises ? spare : cores) * interval
+    }
+
+    /// What is done in any case, of one core. Low costs, because the time of other programs is already missing from the cores.
+    private func done(filling: Double) -> Double { decode.low + encoders * (encode.low + filling) + workers * base.low }
+
+    /// Whether the machine has room for a frame that is synthesised to learn what it costs.
+    var hasRoomToTry: Bool {
+        let filling = usualSynthesised * min(repeated?.low ?? 0, encode.low)
+        return done(filling: filling) <= weights.climb * spare * interval
     }
 
     // MARK: Tiles
@@ -193,12 +212,12 @@ struct Forecast {
     // MARK: Rungs
 
     /// Whether the threads can do the least work for every original.
-    var leastWorkKeepsUp: Bool { load(synthesises: false) <= 1 }
+    var leastWorkKeepsUp: Bool { keepsUp(synthesises: false, limit: 1) }
 
     /// Whether the threads can do the work of a rung without tiles for every original.
     /// - Parameter limit: the share of an interval that it may use.
     func keepsUp(_ rung: Rung, limit: Double) -> Bool {
-        !rung.decodesAll || load(synthesises: rung.synthesises) <= limit
+        !rung.decodesAll || keepsUp(synthesises: rung.synthesises, limit: limit)
     }
 
     /// Whether there is time for a rung without tiles.

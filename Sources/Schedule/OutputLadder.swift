@@ -169,13 +169,22 @@ public struct OutputLadder: Sendable {
     /// Whether a choice fits, and takes no synthesised frames that a faster preset for the same pictures would leave.
     private func fits(_ step: Int, _ cores: Double, limit: Double, _ costs: Costs) -> Bool {
         let choice = choices[step]
+        // What somebody asked for is not left out for room that may not be needed.
+        let isLast = purpose == .change && !choice.isBypass && choices.last!.isBypass && step == choices.count - 2
+        let limit = isLast ? max(limit, Self.limitToFall) : limit
         let need = stream.need(of: choice, costs, every: interval, beside: added)
         let isSlower = purpose == .refinement && choice.size != choices[0].size && choice.preset > .quick
         return need.fits(cores, limit: limit) && (!isSlower || need.share <= Self.shareOfSlowerPreset)
-            && (choice.isBypass || fitsWhole(step, cores, limit: limit, costs)
-                || !choices[(step + 1)...].indices.contains {
-                    !choices[$0].isBypass && choices[$0].size == choice.size && fitsWhole($0, cores, limit: limit, costs)
-                })
+            && (choice.isBypass || fitsWhole(step, cores, limit: limit, costs) || !isFasterWhole(than: step, cores, costs))
+    }
+
+    /// Whether a faster preset for the same pictures would leave time for the frames that are to be synthesised. As these may be left out,
+    /// little room need remain beside them.
+    private func isFasterWhole(than step: Int, _ cores: Double, _ costs: Costs) -> Bool {
+        choices[(step + 1)...].indices.contains {
+            !choices[$0].isBypass && choices[$0].size == choices[step].size
+                && fitsWhole($0, cores, limit: Self.limitToFall, costs)
+        }
     }
 
     /// Whether a choice fits together with the frames that are to be synthesised.
@@ -252,9 +261,7 @@ public struct OutputLadder: Sendable {
     /// Whether the present preset leaves no time for synthesised frames that a faster one would leave.
     private func leavesTooLittle(_ cores: Double) -> Bool {
         !choice.isBypass && !fitsWhole(position, cores, limit: Self.limitToStay, costs)
-            && choices[(position + 1)...].indices.contains {
-                !choices[$0].isBypass && choices[$0].size == choice.size && fitsWhole($0, cores, limit: Self.limitToFall, costs)
-            }
+            && isFasterWhole(than: position, cores, costs)
     }
 
     /// Whether pictures have gained too little for a while, and may pass.

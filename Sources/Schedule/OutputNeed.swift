@@ -13,8 +13,8 @@ extension OutputLadder {
         /// The same of a picture that was synthesised, and of one that is repeated.
         public var encodeSynthesised = 9.0
         public var encodeRepeated = 6.0
-        /// Synthesising a frame, for each of its pixels.
-        public var synthesise = 10.0
+        /// Synthesising a frame, for each sample of its work.
+        public var synthesise = 5.5
 
         public init() {}
 
@@ -93,7 +93,7 @@ extension OutputLadder {
             guard !choice.isBypass else { return Need(cores: 0, share: 0) }
             let enlargement = enlargement(to: choice.size)
             let decode = costs.decode * Double(input.samples)
-            let enhance = costs.base * enlargement.work + synthesised * costs.synthesise * Double(enlargement.largest.samples)
+            let enhance = costs.base * enlargement.work + synthesised * costs.synthesise * enlargement.synthesisWork
             let pictures =
                 costs.encode + added.synthesised * costs.encodeSynthesised + added.repeated * costs.encodeRepeated
             let encode = pictures * Double(enlargement.output.samples) * choice.preset.weight

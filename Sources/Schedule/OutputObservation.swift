@@ -55,13 +55,15 @@ extension OutputLadder.Observation {
             return nil
         }
         let interval = Double(planner.originalInterval.count)
+        let synthesised = planner.encodes[.synthesised].rate * interval
+        let repeated = planner.encodes[.repeated].rate * interval
+        // An encoder that is too slow leaves slots empty, which were to be filled all the same.
+        let filled = planner.encodes[.repeated].isObserved ? planner.requestedFrames - synthesised : 0
         self.init(
             low: OutputLadder.Costs(planner, preset, encoding: \.low) { $0.low },
             mean: OutputLadder.Costs(planner, preset, encoding: \.mean) { $0.mean },
             interval: planner.originalInterval, synthesised: planner.requestedFrames,
-            added: OutputLadder.Added(
-                synthesised: planner.encodes[.synthesised].rate * interval,
-                repeated: planner.encodes[.repeated].rate * interval))
+            added: OutputLadder.Added(synthesised: synthesised, repeated: max(repeated, filled)))
     }
 }
 
@@ -89,7 +91,7 @@ extension OutputLadder.Costs {
         encodeSynthesised = encoding(.synthesised) ?? encode
         encodeRepeated = encoding(.repeated) ?? encode * share
         if planner.costs.hasObserved(.synthesise) {
-            synthesise = workers * cost(planner.costs[.synthesise]) / Double(enlargement.largest.samples)
+            synthesise = workers * cost(planner.costs[.synthesise]) / enlargement.synthesisWork
         }
     }
 
@@ -100,7 +102,7 @@ extension OutputLadder.Costs {
         var seeds = CostModel.Seeds()
         seeds.decode = decode
         seeds.base = base * enlargement.work / Double(enlargement.input.samples) / Double(workers)
-        seeds.synthesise *= Double(enlargement.largest.samples) / Double(enlargement.output.samples)
+        seeds.synthesise = synthesise * enlargement.synthesisWork / Double(enlargement.output.samples) / Double(workers)
         seeds.encode = encode * preset.weight / Planner.coresEncoding(threads: encoders)
         return seeds
     }

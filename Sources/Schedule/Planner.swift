@@ -72,6 +72,7 @@ public struct Planner: Policy, Sendable {
     /// The grants of single frames differ by a factor of two where a tier takes much of the time. A stream that followed each
     /// would take turns between two tiers.
     static let framesOfAdvantage = 64.0
+    static let timeBetweenTries = Nanoseconds.seconds(1)
     /// An original was nearly late when less than this share of its initial slack is left at emission.
     static let nearlyLate = 1.0 / 16
 
@@ -99,6 +100,7 @@ public struct Planner: Policy, Sendable {
     /// nothing could be in time. Then encoding a late original makes another one late.
     private var lateOriginalDelaysAnother = false
     private var lastEncoded: MonotonicTime?
+    private var lastSynthesis: MonotonicTime?
     /// Why units are dropped before the decoder until the next keyframe; nil while they are not.
     private var untilKeyframe: DropReason?
 
@@ -126,6 +128,10 @@ public struct Planner: Policy, Sendable {
 
     public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
         costs.observe(work, cost, units: units)
+    }
+
+    public mutating func observe(synthesis cost: Nanoseconds, working: Nanoseconds) {
+        costs.observe(.synthesise, cost, uninterrupted: Self.time(Double(working.count) / threads(configuration.workers)))
     }
 
     public mutating func observe(encoding kind: EncodeKind, _ cost: Nanoseconds) {
@@ -240,7 +246,8 @@ public struct Planner: Policy, Sendable {
         defer { learn(from: frame) }
         steps = frame.steps
         let forecast = Forecast(
-            costs, frame, interval: interval, synthesised: affordable(synthesised ?? 0), cores: costs.cores, spare: spareCores,
+            costs, frame, interval: interval, synthesised: affordable(synthesised ?? 0),
+            repeated: encodes[.repeated].isObserved ? encodes[.repeated] : nil, cores: costs.cores, spare: spareCores,
             workers: threads(configuration.workers), encoders: coresEncoding, margin: margin,
             tileAllowance: tileAllowance, weights: configuration.weights)
         allowance.advance(to: frame.now)
@@ -262,9 +269,15 @@ public struct Planner: Policy, Sendable {
             rungs: ladder.count)
         guard reason == nil else { return plan }
         lastEnhanced = frame.now
-        if ladder.rung.synthesises, !ladder.isStrained, forecast.hasTimeToSynthesise {
-            let count = costs.hasObserved(.synthesise) ? frame.synthesised : min(1, frame.synthesised)
-            if allowance.spend(synthesis(Double(count))) { plan.synthesised = count }
+        if ladder.rung.synthesises || forecast.hasRoomToTry && mayTrySynthesis(at: frame.now), !ladder.isStrained,
+            forecast.hasTimeToSynthesise
+        {
+            let count =
+                ladder.rung.synthesises && costs.hasObserved(.synthesise) ? frame.synthesised : min(1, frame.synthesised)
+            if allowance.spend(synthesis(Double(count))) {
+                plan.synthesised = count
+                lastSynthesis = frame.now
+            }
         }
         plan.synthesiseBy = frame.now + Self.time(forecast.latestSynthesis)
         var grant = isUrgent ? 0 : forecast.grant(synthesises: plan.synthesised > 0)
@@ -287,6 +300,13 @@ public struct Planner: Policy, Sendable {
             plan.stop = end + -Self.time(reserve)
         }
         return plan
+    }
+
+    /// Whether a frame may be synthesised on a rung that does without, so that its cost is known: the first ones, and then one a second.
+    /// Too high an estimate would keep the stream from the rungs above. It costs little where a repeat would stand in its place.
+    private func mayTrySynthesis(at now: MonotonicTime) -> Bool {
+        guard configuration.synthesises, encodes[.repeated].isObserved, ladder.rung.decodesAll else { return false }
+        return !costs.hasLearnt(.synthesise) || lastSynthesis.map { now - $0 >= Self.timeBetweenTries } ?? true
     }
 
     /// Updates the interval, the number of synthesised frames and the fresh slack. They are observed and not configured,

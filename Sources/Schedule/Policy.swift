@@ -5,6 +5,9 @@ import Media
 public protocol Policy: Sendable {
     /// Updates the estimates with an observed cost: the wall-clock time of all units together.
     mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int)
+    /// Updates the estimates with what a synthesised frame took.
+    /// - Parameter working: what all threads together had of processors.
+    mutating func observe(synthesis cost: Nanoseconds, working: Nanoseconds)
     /// Updates the estimates with what encoding one picture took.
     mutating func observe(encoding kind: EncodeKind, _ cost: Nanoseconds)
     /// Sets how many cores the stream may use (``CoreShare``).
@@ -28,6 +31,8 @@ public protocol Policy: Sendable {
 }
 
 extension Policy {
+    public mutating func observe(synthesis cost: Nanoseconds, working: Nanoseconds) { observe(.synthesise, cost, units: 1) }
+
     /// What a repeated frame costs says nothing of the others.
     public mutating func observe(encoding kind: EncodeKind, _ cost: Nanoseconds) {
         if kind != .repeated { observe(.encode, cost, units: 1) }

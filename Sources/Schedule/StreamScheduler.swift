@@ -107,6 +107,11 @@ public struct StreamScheduler<P: Policy>: Sendable {
         asked.observe(work, cost, units: units)
     }
 
+    /// Reports how long a synthesised frame took, and what all threads together had of processors meanwhile.
+    @inlinable public mutating func observe(synthesis cost: Nanoseconds, working: Nanoseconds) {
+        asked.observe(synthesis: cost, working: working)
+    }
+
     /// Reports how long the encoding of a picture took.
     @inlinable public mutating func observe(encoding kind: EncodeKind, _ cost: Nanoseconds) {
         asked.observe(encoding: kind, cost)

@@ -51,6 +51,9 @@ struct SimulatedOutput {
             / output.preset.weight
         costs.encodeSynthesised = costs.encode * load.costs.encodeSynthesised / load.costs.encode
         costs.encodeRepeated = costs.encode * load.costs.encodeRepeated / load.costs.encode
+        costs.synthesise =
+            load.costs.synthesise * Double(load.workers)
+            / Enlargement(from: load.input, to: size, refined: stream.isRefined).synthesisWork
         self.costs = costs
         costs.scale(by: output.measured)
         ladder = OutputLadder(stream, best: output.size, preset: output.preset, mayShrink: true, costs: costs)
@@ -71,7 +74,7 @@ struct SimulatedOutput {
         let (now, then) = (enlargement(made), enlargement(best))
         func ratio(_ now: PictureSize, _ then: PictureSize) -> Double { Double(now.samples) / Double(then.samples) }
         return Factors(
-            base: now.work / then.work, synthesise: ratio(now.largest, then.largest),
+            base: now.work / then.work, synthesise: now.synthesisWork / then.synthesisWork,
             encode: ratio(now.output, then.output) * made.preset.weight / best.preset.weight)
     }
 
@@ -133,5 +136,6 @@ extension OutputLadder.Costs {
         encode *= factor
         encodeSynthesised *= factor
         encodeRepeated *= factor
+        synthesise *= factor
     }
 }

@@ -34,6 +34,18 @@ import Testing
         #expect(model[.base].high < 3.4e6 && model[.base].mean < 3.1e6)
     }
 
+    /// What threads have had of processors tells what work takes when nobody interrupts it, however often that happens.
+    @Test func workThatIsAlwaysInterruptedIsKnown() {
+        var model = model()
+        for _ in 0..<30 { model.observe(.synthesise, .milliseconds(20), uninterrupted: .milliseconds(6)) }
+        #expect(abs(model[.synthesise].low - 6e6) < 1 && abs(model[.synthesise].mean - 20e6) < 1)
+        for _ in 0..<30 { model.observe(.synthesise, .milliseconds(20), uninterrupted: .milliseconds(9)) }
+        #expect(abs(model[.synthesise].low - 9e6) < 0.1e6)
+        // It cannot have taken longer than it took.
+        for _ in 0..<30 { model.observe(.synthesise, .milliseconds(4), uninterrupted: .milliseconds(9)) }
+        #expect(abs(model[.synthesise].low - 4e6) < 0.1e6)
+    }
+
     @Test func oneSpikeMovesTheMeanLittle() {
         var model = model()
         observe(&model, 50, factor: 1, tiles: false)

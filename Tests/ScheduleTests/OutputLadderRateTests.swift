@@ -77,6 +77,16 @@ extension OutputLadderTests {
         #expect(ladder.choice.size == .same)
     }
 
+    /// Somebody asked for another rate: pictures pass only where hardly anything is left.
+    @Test(arguments: [(1.9, false), (1.7, true)]) func anotherRateNeedsLittleRoom(cores: Double, passes: Bool) {
+        var stream = OutputLadder.Stream(input: PictureSize(width: 1920, height: 1080), interval: .seconds(1 / 30))
+        stream.synthesised = 1
+        var ladder = OutputLadder(stream, best: .double, preset: .superfast, mayShrink: true, costs: OutputLadder.Costs())
+        ladder.begin(cores: Cores(cores))
+        #expect(ladder.choice.isBypass == passes, "\(ladder.choice), \(ladder.need.cores) cores")
+        #expect(passes || ladder.choice == OutputChoice(size: .same, preset: .ultrafast))
+    }
+
     /// What was added last need not be so any more when a bypass ends.
     @Test func whatIsAddedIsForgottenWhilePicturesPass() {
         var stream = OutputLadder.Stream(input: PictureSize(width: 1280, height: 720), interval: .seconds(1 / 30))

@@ -114,6 +114,42 @@ import Testing
         }
     }
 
+    /// The rung on which a stream ends whose encoder was too slow for a while, or that has too high an estimate of synthesis.
+    private func rungAtTheEnd(isConstantRate: Bool, wasSlow: Bool, estimate: Double) -> Rung {
+        var configuration = configuration()
+        configuration.ceiling = .base
+        configuration.seeds.synthesise = estimate
+        var planner = Planner(configuration)
+        var now = MonotonicTime(nanoseconds: 1_000_000_000)
+        for frame in 0..<600 {
+            now = now + Self.frameTime
+            let plan = planner.plan(FrameRequest(now: now, emitBy: now + .milliseconds(200), synthesised: 1, tiles: 0))
+            planner.observe(.decode, .milliseconds(4))
+            planner.observe(.base, .milliseconds(1))
+            planner.observe(encoding: .came, .milliseconds(wasSlow && frame < 60 ? 32 : 14))
+            if plan.synthesised > 0 {
+                planner.observe(synthesis: .milliseconds(6), working: .milliseconds(8))
+                planner.observe(encoding: .synthesised, .milliseconds(14))
+            } else if isConstantRate {
+                planner.observe(encoding: .repeated, .milliseconds(13))
+            }
+            planner.emitted(slack: .milliseconds(100))
+        }
+        return planner.level
+    }
+
+    /// Two encodes take 0.84 of the time between two pictures: too much to climb to, if a repeat did not take as long.
+    @Test(arguments: [false, true]) func synthesisedFramesTakeTheTimeOfRepeats(isConstantRate: Bool) {
+        let rung = rungAtTheEnd(isConstantRate: isConstantRate, wasSlow: true, estimate: 10)
+        #expect(rung.synthesises == isConstantRate, "\(rung)")
+    }
+
+    /// Too high an estimate of what was never done would never be found out.
+    @Test(arguments: [false, true]) func synthesisIsTriedInPlaceOfRepeats(isConstantRate: Bool) {
+        let rung = rungAtTheEnd(isConstantRate: isConstantRate, wasSlow: false, estimate: 40)
+        #expect(rung.synthesises == isConstantRate, "\(rung)")
+    }
+
     /// Another budget moves all deadlines at once, which is no longer time between originals.
     @Test func anotherBudgetDoesNotChangeTheInterval() {
         var (planner, now) = trained()

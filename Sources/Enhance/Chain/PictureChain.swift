@@ -78,14 +78,14 @@ public final class PictureChain {
     ///   - enlarged: as it was written.
     /// - Throws: `sizeMismatch`, `cancelled`.
     @unsafe public func append(
-        _ picture: PictureView, _ enlarged: PictureView, chromaLocation: UInt8, until stop: MonotonicTime? = nil
+        _ picture: PictureView, _ enlarged: PictureView, chromaLocation: UInt8
     ) throws(EnhanceError) {
         guard let synthesis else { return }
         // Pictures are synthesised at the size at which networks work, and then brought to the output's.
         let source = unsafe sources.result(of: picture)
         let session = enlarging.session
         let enlarged = unsafe session.beforeResampling(source) ?? enlarged
-        unsafe try synthesis.append(session.restores ? enlarged : source, enlarged, chromaLocation: chromaLocation, until: stop)
+        unsafe try synthesis.append(session.restores ? enlarged : source, enlarged, chromaLocation: chromaLocation)
     }
 
     /// Makes the picture at a phase of the newest two, before result steps.

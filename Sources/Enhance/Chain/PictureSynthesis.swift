@@ -42,10 +42,9 @@ public final class PictureSynthesis {
     /// - Parameters:
     ///   - picture: before it was enlarged.
     ///   - enlarged: at the size at which networks work.
-    ///   - stop: when the search for motion must end, where it is done here.
     /// - Throws: `sizeMismatch`, `cancelled`.
     @unsafe public func append(
-        _ picture: PictureView, _ enlarged: PictureView, chromaLocation: UInt8, until stop: MonotonicTime? = nil
+        _ picture: PictureView, _ enlarged: PictureView, chromaLocation: UInt8
     ) throws(EnhanceError) {
         switch method {
         case .between(let session):
@@ -53,7 +52,7 @@ public final class PictureSynthesis {
             unsafe try session.push(picture, enhanced: enlarged)
         case .ahead(let session):
             session.chromaLocation = chromaLocation
-            unsafe try session.push(picture, enhanced: enlarged, until: stop)
+            unsafe try session.push(picture, enhanced: enlarged)
         case .blur(let session):
             session.chromaLocation = chromaLocation
             unsafe try session.push(picture, enhanced: enlarged)

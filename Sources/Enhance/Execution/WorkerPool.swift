@@ -34,6 +34,12 @@ import Synchronization
         for thread in threads { thread.join() }
     }
 
+    /// What the pool's threads and the caller have had of processors: two differ by what was done between them. Some microseconds of it are
+    /// those for which threads poll.
+    public var processorTime: Nanoseconds {
+        threads.reduce(StageThread.ownProcessorTime) { $0 + $1.processorTime }
+    }
+
     /// Does all pieces and returns when the last one is done.
     public func run<Work: PiecewiseWork>(_ work: Work, pieces: Int, order: PieceOrder = .ascending) {
         guard pieces > 0 else { return }

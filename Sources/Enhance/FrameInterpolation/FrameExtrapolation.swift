@@ -11,12 +11,16 @@ import Media
 /// to use it from two at once is a programming error and stops the program. Nothing is allocated after `init`.
 public final class FrameExtrapolation {
     private let synthesis: FrameSynthesis
+    /// From each picture back to the one before. The other direction is not needed.
     private let flow: FlowEstimator
     private let layer: MotionLayer
     private let pictures: [InterpolationPicture]
     private let trials: AlignedMemory
     private var newest = 0
     private var count = 0
+    /// Of how many of the last pairs the motion has not been found yet.
+    private var unknown = 0
+    private var lastSynthesisTime = Nanoseconds.zero
     private let exclusive = ExclusiveUse()
     public let cancellation = Cancellation()
 
@@ -27,10 +31,10 @@ public final class FrameExtrapolation {
     ) throws(EnhanceError) {
         let effort = InterpolationEffort.live(for: configuration.size)
         synthesis = try FrameSynthesis(configuration, workers: workers, preference: effort.preference)
-        pictures = synthesis.makePictures(2)
+        pictures = synthesis.makePictures(3)
         flow = FlowEstimator(
             shape: pictures[0].pyramid, finestLevel: effort.levels[0], iterations: effort.iterations,
-            kernels: configuration.kernels, history: 2)
+            kernels: configuration.kernels, history: 2, directions: 1)
         layer = synthesis.makeLayer(level: flow.finestLevel, of: flow)
         trials = AlignedMemory(byteCount: layer.columns * layer.rows * 2 * MemoryLayout<Int32>.stride)
     }
@@ -51,6 +55,7 @@ public final class FrameExtrapolation {
         defer { exclusive.end() }
         cancellation.clear()
         count = 0
+        unknown = 0
         flow.reset()
     }
 
@@ -58,11 +63,10 @@ public final class FrameExtrapolation {
     /// - Parameters:
     ///   - source: the picture to find motion in, of the configured size.
     ///   - enhanced: the same picture at ``FrameInterpolationConfiguration/enhancedSize``.
-    ///   - stop: when the search for motion from the last picture must end. The search is what costs time here.
     ///   - flow: the flow between the picture before and this one, where it was found beforehand. It is copied.
     /// - Throws: `sizeMismatch`, `missingPicture` for a flow without a picture before; the session is then as before.
     @unsafe public func push(
-        _ source: PictureView, enhanced: PictureView, flow given: FlowPair? = nil, until stop: MonotonicTime? = nil
+        _ source: PictureView, enhanced: PictureView, flow given: FlowPair? = nil
     ) throws(EnhanceError) {
         exclusive.begin()
         defer { exclusive.end() }
@@ -75,22 +79,39 @@ public final class FrameExtrapolation {
                     .missingPicture, "a flow needs the picture before: push the first picture of a sequence without one")
             }
         }
-        newest = 1 - newest
-        count = min(count + 1, 3)
+        // Motion is kept in the order of time.
+        if given != nil { _ = findMotion(until: nil) }
+        newest = (newest + 1) % pictures.count
+        count = min(count + 1, pictures.count)
+        unknown = min(unknown + 1, count - 1)
         unsafe synthesis.load(source, enhanced: enhanced, into: pictures[newest])
         if let given {
-            flow.adopt(given)
-        } else if count >= 2 {
-            _ = flow.estimate(
-                from: pictures[1 - newest].pyramid, to: pictures[newest].pyramid, until: stop, with: synthesis.workers)
+            flow.adopt(FlowPair(forward: given.backward, backward: given.forward))
+            unknown = 0
         }
+    }
+
+    private func picture(age: Int) -> InterpolationPicture { pictures[(newest + pictures.count - age) % pictures.count] }
+
+    /// Finds the motion of the pairs that have none yet, in the order of time.
+    /// - Returns: whether there was time for all of it.
+    private func findMotion(until stop: MonotonicTime?) -> Bool {
+        var isComplete = true
+        while unknown > 0 {
+            unknown -= 1
+            let (newer, older) = (picture(age: unknown), picture(age: unknown + 1))
+            isComplete =
+                flow.estimate(from: newer.pyramid, to: older.pyramid, until: stop, with: synthesis.workers) && isComplete
+        }
+        return isComplete
     }
 
     /// Makes a picture that follows the last.
     /// - Parameters:
     ///   - distance: how long after it, as a multiple of the time between the last two: more than 0, at most 1.
     ///   - destination: a picture of ``outputSize``; every sample is written, and nothing around them.
-    ///   - stop: when to be done. The rows that are not done by then are copies of the last picture.
+    ///   - stop: when to be done. The search for motion ends in time for the rest, and the rows that are not done by then are
+    ///     copies of the last picture.
     /// - Returns: `held` while there are not yet three pictures to learn from.
     /// - Throws: `badParameter` for a distance out of range, `missingPicture` without any picture, `sizeMismatch`;
     ///   nothing is written then.
@@ -110,16 +131,19 @@ public final class FrameExtrapolation {
         let start = MonotonicTime.now()
         var result = FrameInterpolationResult()
         let last = pictures[newest]
+        let isComplete = count < 3 || findMotion(until: stop.map { $0 + -lastSynthesisTime })
+        let begin = MonotonicTime.now()
+        result.flowTime = begin - start
         let target = unsafe synthesis.target(for: destination)
         if count < 3 {
             result.method = .held
             unsafe synthesis.hold(last, into: target)
         } else {
             let motion = unsafe FrameSynthesis.Motion.ahead(
-                last: flow.backward(level: layer.level), before: flow.backward(level: layer.level, age: 1),
+                last: flow.forward(level: layer.level), before: flow.forward(level: layer.level, age: 1),
                 trials: trials.pointer().assumingMemoryBound(to: Int32.self))
             unsafe synthesis.decide(
-                layer, (pictures[1 - newest], last), motion, phase: max(Int((distance * 256).rounded()), 1))
+                layer, (picture(age: 1), last), motion, phase: max(Int((distance * 256).rounded()), 1))
             // The vectors cover the whole distance, and all of the picture comes from the last one.
             unsafe synthesis.synthesise(
                 layer, (last, last), phase: 256, weight: 0, into: target, until: stop, nearer: last)
@@ -127,8 +151,9 @@ public final class FrameExtrapolation {
         try cancellation.check()
         unsafe synthesis.finish(into: destination)
         let end = MonotonicTime.now()
-        result.synthesisTime = end - start
-        result.isComplete = stop.map { end < $0 } ?? true
+        result.synthesisTime = end - begin
+        result.isComplete = isComplete && (stop.map { end < $0 } ?? true)
+        if result.isComplete { lastSynthesisTime = result.synthesisTime }
         return result
     }
 }
@@ -168,7 +193,7 @@ extension FrameExtrapolation: @unsafe FrameProcessor {
         if let input = unsafe input {
             try Self.check(distance: parameters.distance)
             unsafe try output.readOnly.check(size: outputSize, "the destination")
-            unsafe try push(input.source, enhanced: input.enhanced, flow: input.flow, until: parameters.until)
+            unsafe try push(input.source, enhanced: input.enhanced, flow: input.flow)
         }
         return unsafe try synthesise(distance: parameters.distance, into: output, until: parameters.until)
     }

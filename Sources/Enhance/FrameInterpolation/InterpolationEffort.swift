@@ -12,11 +12,9 @@ struct InterpolationEffort: Sendable {
     /// need less of the others.
     var preference: Int
 
-    /// Motion at half size, or at a quarter for large pictures. So the level has some 320x180 samples, and neither the
-    /// cost nor the result depends much on the size.
+    /// Motion at half size, or at a quarter for large pictures.
     static func live(for size: PictureSize) -> InterpolationEffort {
-        InterpolationEffort(
-            levels: [size.width * size.height / 4 > 200_000 ? 2 : 1], iterations: 3, lookahead: 0, preference: 2)
+        InterpolationEffort(levels: [size.halvingsForLiveMotion], iterations: 3, lookahead: 0, preference: 2)
     }
 
     /// Motion at full, half and quarter size.

@@ -354,7 +354,7 @@ final class EnhanceStage {
         // What stands on a picture is not to be moved with it, so the sequence gets the picture before that.
         let changesResults = enhancement.changesResults
         if changesResults {
-            if isSynthesising { enhancement.append(frame.picture, target, until: plan.emitBy) }
+            if isSynthesising { enhancement.append(frame.picture, target) }
             done.record(enhancement.finish(target, beside: frame.picture, StepMoment(frame.ticket.record), plan))
         }
         frame.ticket.stamp(.enhanceOut)
@@ -368,7 +368,7 @@ final class EnhanceStage {
             ? frame.picture.color : frame.picture.color.shaped(from: enhancement.input, to: enhancement.output)
         switch configuration.synthesisOrder {
         case .beforeOriginal:
-            if isSynthesising, !changesResults { enhancement.append(frame.picture, target, until: plan.emitBy) }
+            if isSynthesising, !changesResults { enhancement.append(frame.picture, target) }
             let isReplaced = synthesise(step, of: frame.picture, beside: record, plan, color: color, with: enhancement)
             finish(frame.ticket, target.share(), color, at: isReplaced ? nil : step.originalAlone, step)
         case .afterOriginal:
@@ -376,9 +376,7 @@ final class EnhanceStage {
             path.beginMaking()
             defer { path.endMaking() }
             finish(frame.ticket, target.share(), color, at: step.originalAlone, step)
-            if isSynthesising, !changesResults {
-                enhancement.append(frame.picture, target, until: plan.emitBy(synthesised: 1))
-            }
+            if isSynthesising, !changesResults { enhancement.append(frame.picture, target) }
             _ = synthesise(step, of: frame.picture, beside: record, plan, color: color, with: enhancement)
         }
     }
@@ -454,6 +452,7 @@ final class EnhanceStage {
         _ plan: FramePlan, color: ColorDescription, with enhancement: Enhancement
     ) -> Bool {
         let started = MonotonicTime.now()
+        let worked = workers.processorTime
         let encoding = schedule.withScheduler { $0.synthesise(plan, at: started) ? $0.longEncode : nil }
         guard let encoding = encoding ?? nil, let target = enhancement.lease() else { return false }
         // By then this picture, those behind it and their original still have to be encoded.
@@ -474,7 +473,8 @@ final class EnhanceStage {
         ticket.record[.planned] = original[.planned]
         ticket.stamp(.enhanceIn, at: started)
         ticket.stamp(.enhanceOut)
-        _ = schedule.withScheduler { $0.observe(.synthesise, made - started) }
+        let working = workers.processorTime - worked
+        _ = schedule.withScheduler { $0.observe(synthesis: made - started, working: working) }
         let turn = turn(of: slot.presentation, beside: original)
         let standsForOriginal = original.kind == .original && slot.presentation == step.originalAlone
         let kind: EncodeKind = method == .held ? .repeated : slot.presentation == step.originalAlone ? .came : .synthesised

@@ -151,10 +151,9 @@ final class Enhancement {
     }
 
     /// Appends a picture and its enlarged version to the sequence that frames are synthesised from.
-    func append(_ picture: borrowing DecodedPicture, _ enlarged: borrowing PictureLease, until: MonotonicTime) {
+    func append(_ picture: borrowing DecodedPicture, _ enlarged: borrowing PictureLease) {
         mustSucceed { () throws(EnhanceError) in
-            unsafe try chain.append(
-                picture.view, enlarged.picture.view, chromaLocation: picture.color.chromaLocation, until: until)
+            unsafe try chain.append(picture.view, enlarged.picture.view, chromaLocation: picture.color.chromaLocation)
         }
     }
 

@@ -28,6 +28,24 @@ import Testing
         }
     }
 
+    /// Motion is found when a picture is made, also where none was made for a while.
+    @Test func motionGoesOnAfterPicturesThatNothingWasMadeFrom() throws {
+        let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
+        let session = try FrameExtrapolation(FrameInterpolationConfiguration(size: size))
+        let output = TestPicture(size)
+        for index in 0..<12 {
+            let picture = scene.picture(size, movedBy: 4 * Double(index), 0)
+            try session.push(picture.view, enhanced: picture.view)
+            guard index >= 2, index % 4 != 3 else { continue }
+            for distance in index == 6 ? [0.5, 1] : [0.5] {
+                let result = try session.synthesise(distance: distance, into: output.mutableView)
+                let truth = scene.picture(size, movedBy: 4 * (Double(index) + distance), 0)
+                #expect(result.method == .motionCompensated && result.isComplete)
+                #expect(output.noise(against: truth) > 35, "picture \(index), distance \(distance)")
+            }
+        }
+    }
+
     /// The session does not continue motion that would have predicted the last picture wrongly.
     @Test func motionThatTurnsBackIsNotTrusted() throws {
         let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
