@@ -21,8 +21,8 @@ public enum ViewerGain {
         switch tier {
         case .base: return nil
         case .neuralS: brought = 7.4
-        // The fit has no figures of `quality`: it brings no less.
-        case .neuralM, .quality: brought = 11.2
+        case .neuralM: brought = 11.2
+        case .quality: brought = 12.1
         }
         // Where coefficients are chosen, and more where no block is skipped by a guess, the same quantiser codes better.
         let chosen: Float = preset == .careful ? 4 : preset > .ultrafast ? 1.7 : 0

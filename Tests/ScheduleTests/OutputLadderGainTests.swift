@@ -89,6 +89,7 @@ extension OutputLadderTests {
         // Coarse already: less is left to lose.
         #expect(try #require(gain(38, 43, .careful)) > -1)
         #expect(try #require(gain(26, 30, .superfast, .neuralS)) < #require(gain(26, 30)))
+        #expect(try #require(gain(26, 30, .superfast, .quality)) > #require(gain(26, 30)))
         #expect(gain(26, 30, .superfast, .base) == nil)
         let smaller = ViewerGain.expected(input: 26, output: 30, preset: .superfast, tier: .neuralM, size: .oneAndHalf)
         #expect(try #require(smaller) < #require(gain(26, 30)))
