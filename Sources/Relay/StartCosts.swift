@@ -4,8 +4,8 @@ import Glibc
 import Media
 import Schedule
 
-/// What decoding, the base upscale, synthesis and encoding cost on this machine, measured with synthetic pictures: before the first stream of the
-/// process, and again where pictures pass for want of time (``CostWatch``). It takes about a tenth of a second.
+/// What decoding, the base upscale, synthesis and encoding cost on this machine, measured with synthetic pictures: before the first stream
+/// of the process, and again where pictures pass for want of time (``CostWatch``). It takes about a fifth of a second.
 struct StartCosts: Sendable {
     /// The estimates of `Schedule` where nothing could be measured.
     let costs: OutputLadder.Costs
