@@ -1,4 +1,3 @@
-import Glibc
 import KernelChecks
 import Kernels
 import Media
@@ -50,9 +49,9 @@ public struct KernelBench {
             var times = variants.map { _ in [Double]() }
             for _ in 0..<rounds {
                 for (i, kernels) in variants.enumerated() {
-                    let start = processorTime()
+                    let start = StageThread.ownProcessorTime
                     for _ in 0..<counts[i] { check.run(kernels, into: 1) }
-                    times[i].append(Double((processorTime() - start).count) / Double(counts[i]))
+                    times[i].append(Double((StageThread.ownProcessorTime - start).count) / Double(counts[i]))
                 }
             }
             return variants.indices.map { i in
@@ -69,18 +68,12 @@ public struct KernelBench {
     private func repetitions(_ check: any KernelCheck, _ kernels: Kernels) -> Int {
         var count = 1
         while true {
-            let start = processorTime()
+            let start = StageThread.ownProcessorTime
             for _ in 0..<count { check.run(kernels, into: 1) }
-            if processorTime() - start >= burst { return count }
+            if StageThread.ownProcessorTime - start >= burst { return count }
             count *= 2
         }
     }
 
     private func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
-
-    private func processorTime() -> Nanoseconds {
-        var time = timespec()
-        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return Nanoseconds(Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-    }
 }

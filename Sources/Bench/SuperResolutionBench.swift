@@ -1,6 +1,5 @@
 import Enhance
 import EnhanceNetworks
-import Glibc
 import KernelChecks
 import Kernels
 import Media
@@ -71,9 +70,7 @@ public struct SuperResolutionBench {
 
     private func now(_ variant: Variant) -> MonotonicTime {
         if variant.threads > 1 { return .now() }
-        var time = timespec()
-        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+        return MonotonicTime(nanoseconds: StageThread.ownProcessorTime.count)
     }
 
     private func noise(seed: Int) -> Picture {

@@ -1,6 +1,5 @@
 import Codec
 import Enhance
-import Glibc
 import Media
 import Schedule
 
@@ -109,14 +108,9 @@ struct StartCosts: Sendable {
 
     /// The processor time of this thread, in nanoseconds.
     private static func time(_ work: () throws -> Void) rethrows -> Double {
-        func now() -> Double {
-            var time = timespec()
-            unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-            return Double(time.tv_sec) * 1e9 + Double(time.tv_nsec)
-        }
-        let start = now()
+        let start = StageThread.ownProcessorTime
         try work()
-        return now() - start
+        return Double((StageThread.ownProcessorTime - start).count)
     }
 
     /// Shades with some grain, which move: about what real pictures cost that fill the bits that they may have. Colours hardly change in

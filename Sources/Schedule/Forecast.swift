@@ -160,23 +160,25 @@ struct Forecast {
     private func keepsUp(synthesises: Bool, limit: Double) -> Bool {
         let extra = synthesises ? usualSynthesised : 0
         let repeated = extra > 0 ? repeated : nil
+        let filling = extra * encodeRepeated
         let enhancing = base.mean + extra * synthesise.mean
         let encoding = encode.mean + extra * max(0, encode.mean - (repeated?.mean ?? 0))
         guard max(decode.mean, enhancing, encoding) <= limit * interval else { return false }
-        let filling = extra * min(repeated?.low ?? 0, encode.low)
         let done = done(filling: filling)
         let added = encoders * (extra * encode.low - filling) + workers * extra * synthesise.low
         let limitOfDone = repeated == nil ? limit : max(limit, weights.keep)
         return done / limitOfDone + added / limit <= (synthesises ? spare : cores) * interval
     }
 
+    /// Of a repeat, by low costs.
+    private var encodeRepeated: Double { min(repeated?.low ?? 0, encode.low) }
+
     /// What is done in any case, of one core. Low costs, because the time of other programs is already missing from the cores.
     private func done(filling: Double) -> Double { decode.low + encoders * (encode.low + filling) + workers * base.low }
 
     /// Whether the machine has room for a frame that is synthesised to learn what it costs.
     var hasRoomToTry: Bool {
-        let filling = usualSynthesised * min(repeated?.low ?? 0, encode.low)
-        return done(filling: filling) <= weights.climb * spare * interval
+        done(filling: usualSynthesised * encodeRepeated) <= weights.climb * spare * interval
     }
 
     // MARK: Tiles

@@ -1,6 +1,5 @@
 import Codec
 import Enhance
-import Glibc
 import Media
 import Telemetry
 
@@ -56,9 +55,9 @@ final class ExtraEncodeStage {
             // Whoever keeps nothing has nothing to look after.
             let next = extra.pictures.pop(until: hasMemory ? .now() + Self.idleInterval : nil)
             if let picture = consume next {
-                let start = Self.processorTime
+                let start = StageThread.ownProcessorTime
                 encode(picture)
-                let time = Self.processorTime - start
+                let time = StageThread.ownProcessorTime - start
                 counters.add(.extraTime, UInt64(max(0, time.count / 1_000)))
                 load.add(time, at: .now())
                 extra.load = load.cores
@@ -157,13 +156,6 @@ final class ExtraEncodeStage {
         failures += 1
         encoder = nil
         if failures >= Self.mostFailures || error.kind == .unsupportedCodec { extra.fail(codec) }
-    }
-
-    /// Of this thread.
-    private static var processorTime: Nanoseconds {
-        var time = timespec()
-        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return Nanoseconds(Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 }
 
