@@ -8,6 +8,9 @@ static const uint8_t neural_s[] = {
 static const uint8_t neural_m[] = {
 #embed "../EnhanceNetworks/Weights/neural-m.bnw"
 };
+static const uint8_t neural_s_calls[] = {
+#embed "../EnhanceNetworks/Weights/neural-s-calls.bnw"
+};
 static const uint8_t neural_m_calls[] = {
 #embed "../EnhanceNetworks/Weights/neural-m-calls.bnw"
 };
@@ -29,6 +32,7 @@ static const uint8_t fusion[] = {
 
 const burnish_weights burnish_neural_s = {neural_s, sizeof neural_s};
 const burnish_weights burnish_neural_m = {neural_m, sizeof neural_m};
+const burnish_weights burnish_neural_s_calls = {neural_s_calls, sizeof neural_s_calls};
 const burnish_weights burnish_neural_m_calls = {neural_m_calls, sizeof neural_m_calls};
 const burnish_weights burnish_quality = {quality, sizeof quality};
 const burnish_weights burnish_quality_calls = {quality_calls, sizeof quality_calls};

@@ -8,8 +8,8 @@ import Enhance
 public enum NetworkContent: String, CaseIterable, Sendable {
     /// Any live video, clean or coded at any rate.
     case general
-    /// Video calls: pictures that were coded in real time at 100 to 500 kbit/s. `neuralMedium` has weights of its own, which take
-    /// a third more time, and so has `quality`; `neuralSmall` has the general ones.
+    /// Video calls: pictures that were coded in real time at 100 to 500 kbit/s. Each tier has weights of its own. Those of
+    /// `neuralMedium` take a third more time.
     case calls
 }
 
@@ -22,7 +22,8 @@ extension SuperResolutionNetwork {
     ) -> SuperResolutionNetwork? {
         switch (tier, content) {
         case (.base, _): nil
-        case (.neuralSmall, _): Shipped.small
+        case (.neuralSmall, .general): Shipped.small
+        case (.neuralSmall, .calls): Shipped.smallForCalls
         case (.neuralMedium, .general): Shipped.medium
         case (.neuralMedium, .calls): Shipped.mediumForCalls
         case (.quality, .general): Shipped.quality
@@ -67,6 +68,7 @@ extension FusionNetwork {
 
 private enum Shipped {
     static let small = unsafe mustLoad(burnish_neural_s, SuperResolutionNetwork.init)
+    static let smallForCalls = unsafe mustLoad(burnish_neural_s_calls, SuperResolutionNetwork.init)
     static let medium = unsafe mustLoad(burnish_neural_m, SuperResolutionNetwork.init)
     static let mediumForCalls = unsafe mustLoad(burnish_neural_m_calls, SuperResolutionNetwork.init)
     static let quality = unsafe mustLoad(burnish_quality, SuperResolutionNetwork.init)

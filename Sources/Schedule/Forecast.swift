@@ -187,14 +187,15 @@ struct Forecast {
     private static let shareOfTiles = 0.95
 
     /// The longest time for tiles with which this original, its synthesised frames and the newest original are in time, and
-    /// the threads keep up. The interval is shared with the originals that wait, so that a queue drains.
+    /// the threads keep up. The interval is shared with the originals that wait, so that a queue drains; but for one, because many
+    /// sources let pictures come in pairs.
     func grant(synthesises: Bool) -> Double {
         let count = synthesises ? synthesised : 0
         let before = afterOriginal ? 0 : count * (synthesise.careful + encode.careful)
         let thisOne = slack - margin - caution * (base.careful + before + max(carefulWay, backlog + way))
         let newestOne =
             slackOfNewest - caution * (base.careful + delay(by: count) + step * max(waiting, 1) + carefulWay)
-        let share = Self.shareOfTiles * weights.keep * interval / (1 + waiting)
+        let share = Self.shareOfTiles * weights.keep * interval / max(1, waiting)
         let thread = share - base.mean - count * synthesise.mean
         let machine =
             (spare * share - decode.mean - encoders * (1 + count) * encode.mean) / workers

@@ -20,7 +20,7 @@ public enum ViewerGain {
         let brought: Float
         switch tier {
         case .base: return nil
-        case .neuralS: brought = 7.4
+        case .neuralS: brought = 9.9
         case .neuralM: brought = 11.2
         case .quality: brought = 12.1
         }

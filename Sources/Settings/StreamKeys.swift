@@ -38,7 +38,7 @@ public enum StreamKeys {
         .choice(
             "content", \.settings.content, StreamSettings.Content.allCases.map { ($0.rawValue, $0) }, .live,
             help: """
-                What neural-m and quality are trained for: general is any video; calls is pictures that were coded coarsely, as in \
+                What the networks are trained for: general is any video; calls is pictures that were coded coarsely, as in \
                 calls at 100 to 500 kbit/s, for which neural-m takes a third more time. auto follows how coarsely the pictures are coded.
                 """),
         .number(

@@ -84,7 +84,7 @@ struct EnhanceCommand: ParsableCommand {
     var restore: FileEnhancement.Restoration?
     @Option(
         help: """
-            What neural-m and quality are trained for: general is any video; calls is coarsely coded pictures, for which neural-m takes \
+            What the networks are trained for: general is any video; calls is coarsely coded pictures, for which neural-m takes \
             a third more time.
             """)
     var content = NetworkContent.general

@@ -87,6 +87,30 @@ import Testing
         #expect(planner.level.tier == .neuralS)
     }
 
+    /// A sender whose buffer is not full keeps a small picture until the next one comes. Nothing is lost where both are refined.
+    @Test func picturesThatComeInPairsAreAllRefined() {
+        var planner = Planner(configuration())
+        let start = MonotonicTime(nanoseconds: 1_000_000_000)
+        var refined = 0
+        for frame in 0..<240 {
+            let isFirst = frame % 2 == 0
+            let due = start + Nanoseconds(Self.frameTime.count * Int64(frame)) + .milliseconds(200)
+            // The first comes with the second, and takes 20 ms.
+            let now = start + Nanoseconds(Self.frameTime.count * Int64(frame | 1)) + .milliseconds(isFirst ? 0 : 20)
+            let plan = planner.plan(
+                FrameRequest(
+                    now: now, emitBy: due, tiles: 60, waiting: isFirst ? 1 : 0,
+                    newestEmitBy: isFirst ? due + Self.frameTime : due, arrived: (frame | 1) + 1))
+            refined += frame >= 120 && plan.tier > .base && plan.tiles == 60 ? 1 : 0
+            planner.observe(.decode, .milliseconds(2.0))
+            planner.observe(.base, .milliseconds(6.0))
+            if plan.tiles > 0 { planner.observe(.tile(plan.tier), .milliseconds(0.15)) }
+            planner.observe(.encode, .milliseconds(14.0))
+            planner.emitted(slack: .milliseconds(120))
+        }
+        #expect(refined == 120)
+    }
+
     /// For half a second the encoder takes more than twice as long beside tiles. Frames in trouble have none, so it is fast again, and the
     /// stream keeps its rung. Where it stays slow without tiles, the rung goes.
     @Test(arguments: [true, false]) func tilesGoBeforeTheRung(isSlowByTiles: Bool) {

@@ -15,6 +15,7 @@ import bnw
 
 BUCKETS = len(bnw.EDGES)
 SHAPES = {"neural-s": [1, 8, 8, 8, 8, 4], "neural-m": [1, 16, 16, 16, 16, 16, 16, 4]}
+SHAPES["neural-s-calls"] = [1, *[8] * 4, 4]
 SHAPES["neural-m-calls"] = [1, *[16] * 8, 4]
 SHAPES["quality"] = [1, *[40] * 10, 4]
 SHAPES["quality-calls"] = [1, *[40] * 9, 4]

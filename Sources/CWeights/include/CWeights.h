@@ -10,5 +10,5 @@ typedef struct {
     size_t count;
 } burnish_weights;
 
-extern const burnish_weights burnish_neural_s, burnish_neural_m, burnish_neural_m_calls, burnish_quality,
-    burnish_quality_calls, burnish_restore_s, burnish_restore_m, burnish_fusion;
+extern const burnish_weights burnish_neural_s, burnish_neural_m, burnish_neural_s_calls, burnish_neural_m_calls,
+    burnish_quality, burnish_quality_calls, burnish_restore_s, burnish_restore_m, burnish_fusion;

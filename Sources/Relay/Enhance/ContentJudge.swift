@@ -7,7 +7,7 @@ import EnhanceNetworks
 /// allocates.
 struct ContentJudge {
     /// From this mean on pictures are coarse, and below that they are fine. Between both nothing changes. On coarse pictures the
-    /// networks for calls bring 1.4 to 5 points of VMAF NEG more, at a third more time; on fine ones hardly 1.
+    /// networks for calls bring 1.4 to 5 points of VMAF NEG more, `neural-m` at a third more time; on fine ones hardly 1.
     static let coarse: Float = 20
     static let fine: Float = 16
     /// Quantisers differ between pictures, so many pictures count together.
