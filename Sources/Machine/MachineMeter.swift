@@ -35,6 +35,9 @@ import Schedule
         share = CoreShare(cores: limit.cores, threads: threads)
     }
 
+    /// The processor time that this process had had at the last call of ``measureCores()``; nil before.
+    public var processorTime: Nanoseconds? { last?.own }
+
     deinit { if loadavg >= 0 { _ = close(loadavg) } }
 
     /// Samples how many threads run or want to run.

@@ -131,6 +131,7 @@ public final class Relay: Sendable {
                 if configuration.watchesMachine, let cores = meter.measureCores() {
                     channels.available.record(measured: cores.less(channels.extra.load))
                 }
+                if let time = meter.processorTime { channels.schedule.observe(processorTime: time) }
                 costs.follow(channels.chosen, at: now)
                 chooseOutput(at: now)
                 write(&figures)

@@ -14,7 +14,7 @@ struct Forecast {
     private let decode, synthesise, encode, emit: Cost
     private let tileS, tileM, tileQ: Double
     /// `workers` and `encoders` are the cores that enhancement and encoding keep busy.
-    private let interval, cores, spare, workers, encoders, margin, tileAllowance: Double
+    private let interval, cores, spare, workers, encoders, margin, tileAllowance, working: Double
     private let weights: Planner.Weights
     /// The factor on the time that optional work needs.
     private var caution: Double { weights.caution }
@@ -35,7 +35,7 @@ struct Forecast {
         _ costs: borrowing CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double,
         repeated: EncodeCosts.Entry?,
         cores: Double, spare: Double, workers: Double, encoders: Double, margin: Double, tileAllowance: Double,
-        weights: Planner.Weights
+        working: Double, weights: Planner.Weights
     ) {
         base = costs.leastEnhancement(with: frame.steps)
         decode = costs[.decode]
@@ -53,6 +53,7 @@ struct Forecast {
         self.encoders = encoders
         self.margin = margin
         self.tileAllowance = tileAllowance
+        self.working = working
         self.weights = weights
         synthesised = Double(frame.synthesised)
         usualSynthesised = usual
@@ -198,7 +199,7 @@ struct Forecast {
         let share = Self.shareOfTiles * weights.keep * interval / max(1, waiting)
         let thread = share - base.mean - count * synthesise.mean
         let machine =
-            (spare * share - decode.mean - encoders * (1 + count) * encode.mean) / workers
+            (spare * share / working - decode.mean - encoders * (1 + count) * encode.mean) / workers
             - base.mean - count * synthesise.mean
         return max(0, min(thisOne, newestOne, thread, machine, tileAllowance))
     }

@@ -101,6 +101,7 @@ public struct Planner: Policy, Sendable {
     private var lateOriginalDelaysAnother = false
     private var lastEncoded: MonotonicTime?
     private var lastSynthesis: MonotonicTime?
+    private var working = WorkingShare()
     /// Why units are dropped before the decoder until the next keyframe; nil while they are not.
     private var untilKeyframe: DropReason?
 
@@ -128,16 +129,23 @@ public struct Planner: Policy, Sendable {
 
     public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
         costs.observe(work, cost, units: units)
+        working.add(cost, threads: threads(of: work))
     }
 
     public mutating func observe(synthesis cost: Nanoseconds, working: Nanoseconds) {
         costs.observe(.synthesise, cost, uninterrupted: Self.time(Double(working.count) / threads(configuration.workers)))
+        self.working.add(cost, threads: threads(of: .synthesise))
     }
 
     public mutating func observe(encoding kind: EncodeKind, _ cost: Nanoseconds) {
         encodes.observe(kind, cost)
         if kind != .repeated { costs.observe(.encode, cost) }
+        working.add(cost, threads: threads(of: .encode))
     }
+
+    /// Learns how much of its times the work has a processor. Call it a few times a second.
+    /// - Parameter time: what the process has had of processors since it began.
+    public mutating func observe(processorTime time: Nanoseconds) { working.update(time) }
 
     public mutating func use(_ cores: Cores) {
         costs.cores = max(cores.dealt, 0.01)
@@ -165,6 +173,14 @@ public struct Planner: Policy, Sendable {
     /// How many of the threads that share a piece of work can run at the same time. The work takes its time multiplied by
     /// this in core time.
     private func threads(_ count: Int) -> Double { Double(min(count, configuration.cores)) }
+
+    private func threads(of work: Work) -> Double {
+        switch work {
+        case .decode, .step, .emit: 1
+        case .encode: coresEncoding
+        case .base, .tile, .synthesise: threads(configuration.workers)
+        }
+    }
 
     private var coresEncoding: Double { Self.coresEncoding(threads: min(configuration.encoders, configuration.cores)) }
 
@@ -249,7 +265,7 @@ public struct Planner: Policy, Sendable {
             costs, frame, interval: interval, synthesised: affordable(synthesised ?? 0),
             repeated: encodes[.repeated].isObserved ? encodes[.repeated] : nil, cores: costs.cores, spare: spareCores,
             workers: threads(configuration.workers), encoders: coresEncoding, margin: margin,
-            tileAllowance: tileAllowance, weights: configuration.weights)
+            tileAllowance: tileAllowance, working: allowance.rate.isFinite ? 1 : working.share, weights: configuration.weights)
         allowance.advance(to: frame.now)
         let reason = reasonToDrop(frame, forecast)
         lateOriginalDelaysAnother = !forecast.leastWorkKeepsUp && forecast.canBeInTime(withSlack: freshSlack)

@@ -150,6 +150,9 @@ extension StreamScheduler where P == Planner {
         asked.change(ceiling: ceiling, synthesises: synthesises, caution: caution)
     }
 
+    /// Reports what the process has had of processors since it began; see ``Planner/observe(processorTime:)``.
+    public mutating func observe(processorTime time: Nanoseconds) { asked.observe(processorTime: time) }
+
     /// No frame is planned for a while; see ``Planner/rest()``.
     public mutating func rest() { asked.rest() }
 

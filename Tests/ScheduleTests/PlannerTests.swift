@@ -111,6 +111,33 @@ import Testing
         #expect(refined == 120)
     }
 
+    /// Where threads wait for each other's, their times overstate the cores that they use. Tiles get what is left of the machine.
+    @Test func timesThatThreadsWaitLeaveRoomForTiles() {
+        func tiles(processors: Double?) -> Int {
+            var planner = Planner(configuration())
+            var now = MonotonicTime(nanoseconds: 1_000_000_000)
+            var (tiles, had) = (0, 0.0)
+            for frame in 0..<240 {
+                now = now + Self.frameTime
+                let plan = planner.plan(FrameRequest(now: now, emitBy: now + .milliseconds(190), tiles: 460))
+                planner.observe(.decode, .milliseconds(7.0))
+                planner.observe(.base, .milliseconds(6.0))
+                if plan.tiles > 0 {
+                    planner.observe(.tile(plan.tier), .milliseconds(0.03 * Double(plan.tiles)), units: plan.tiles)
+                }
+                planner.observe(.encode, .milliseconds(18.0))
+                planner.emitted(slack: .milliseconds(120))
+                // Workers are two threads; the one that encodes is one.
+                had += 7 + 12 + 0.06 * Double(plan.tiles) + 18
+                if frame % 6 == 0, let processors { planner.observe(processorTime: .milliseconds(processors * had)) }
+                if frame >= 180 { tiles += plan.tiles }
+            }
+            return tiles
+        }
+        let (unknown, all, less) = (tiles(processors: nil), tiles(processors: 1), tiles(processors: 0.8))
+        #expect(all == unknown && Double(less) > 1.3 * Double(all) && less < 60 * 460, "\(unknown) \(all) \(less)")
+    }
+
     /// For half a second the encoder takes more than twice as long beside tiles. Frames in trouble have none, so it is fast again, and the
     /// stream keeps its rung. Where it stays slow without tiles, the rung goes.
     @Test(arguments: [true, false]) func tilesGoBeforeTheRung(isSlowByTiles: Bool) {

@@ -53,6 +53,9 @@ final class SharedScheduler: Sendable {
         }
     }
 
+    /// - Parameter time: what the process has had of processors since it began.
+    func observe(processorTime time: Nanoseconds) { _ = withScheduler { $0.observe(processorTime: time) } }
+
     /// Takes over settings that have changed.
     func change(ceiling: Tier, synthesises: Bool, caution: Double) {
         _ = withScheduler { $0.change(ceiling: ceiling, synthesises: synthesises, caution: caution) }
