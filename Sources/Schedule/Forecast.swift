@@ -7,13 +7,13 @@ import Media
 /// deadlines. It uses careful costs where work is added, and means where a frame would be dropped. *Throughput*: each thread,
 /// and all threads together on the available cores, must do the work of one interval within an interval. It uses means for a
 /// thread. It uses low costs for the cores, because the time of other programs is already missing from those. (The grant for
-/// tiles uses means.)
+/// tiles uses means, and the share of them for which work has a processor.)
 struct Forecast {
     /// The base upscale, with the steps that a picture may not go without.
     let base: Cost
     private let decode, synthesise, encode, emit: Cost
     private let tileS, tileM, tileQ: Double
-    /// `workers` and `encoders` are the cores that enhancement and encoding keep busy.
+    /// `workers` and `encoders` are the cores that enhancement and encoding keep busy, `working` is ``WorkingShare/share``.
     private let interval, cores, spare, workers, encoders, margin, tileAllowance, working: Double
     private let weights: Planner.Weights
     /// The factor on the time that optional work needs.

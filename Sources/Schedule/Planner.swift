@@ -101,7 +101,7 @@ public struct Planner: Policy, Sendable {
     private var lateOriginalDelaysAnother = false
     private var lastEncoded: MonotonicTime?
     private var lastSynthesis: MonotonicTime?
-    private var working = WorkingShare()
+    private var workingShare = WorkingShare()
     /// Why units are dropped before the decoder until the next keyframe; nil while they are not.
     private var untilKeyframe: DropReason?
 
@@ -129,23 +129,23 @@ public struct Planner: Policy, Sendable {
 
     public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
         costs.observe(work, cost, units: units)
-        working.add(cost, threads: threads(of: work))
+        workingShare.add(cost, threads: threads(of: work))
     }
 
     public mutating func observe(synthesis cost: Nanoseconds, working: Nanoseconds) {
         costs.observe(.synthesise, cost, uninterrupted: Self.time(Double(working.count) / threads(configuration.workers)))
-        self.working.add(cost, threads: threads(of: .synthesise))
+        workingShare.add(cost, threads: threads(of: .synthesise))
     }
 
     public mutating func observe(encoding kind: EncodeKind, _ cost: Nanoseconds) {
         encodes.observe(kind, cost)
         if kind != .repeated { costs.observe(.encode, cost) }
-        working.add(cost, threads: threads(of: .encode))
+        workingShare.add(cost, threads: threads(of: .encode))
     }
 
     /// Learns how much of its times the work has a processor. Call it a few times a second.
     /// - Parameter time: what the process has had of processors since it began.
-    public mutating func observe(processorTime time: Nanoseconds) { working.update(time) }
+    public mutating func observe(processorTime time: Nanoseconds) { workingShare.update(time) }
 
     public mutating func use(_ cores: Cores) {
         costs.cores = max(cores.dealt, 0.01)
@@ -265,7 +265,7 @@ public struct Planner: Policy, Sendable {
             costs, frame, interval: interval, synthesised: affordable(synthesised ?? 0),
             repeated: encodes[.repeated].isObserved ? encodes[.repeated] : nil, cores: costs.cores, spare: spareCores,
             workers: threads(configuration.workers), encoders: coresEncoding, margin: margin,
-            tileAllowance: tileAllowance, working: allowance.rate.isFinite ? 1 : working.share, weights: configuration.weights)
+            tileAllowance: tileAllowance, working: allowance.rate.isFinite ? 1 : workingShare.share, weights: configuration.weights)
         allowance.advance(to: frame.now)
         let reason = reasonToDrop(frame, forecast)
         lateOriginalDelaysAnother = !forecast.leastWorkKeepsUp && forecast.canBeInTime(withSlack: freshSlack)
