@@ -265,7 +265,8 @@ public struct Planner: Policy, Sendable {
             costs, frame, interval: interval, synthesised: affordable(synthesised ?? 0),
             repeated: encodes[.repeated].isObserved ? encodes[.repeated] : nil, cores: costs.cores, spare: spareCores,
             workers: threads(configuration.workers), encoders: coresEncoding, margin: margin,
-            tileAllowance: tileAllowance, working: allowance.rate.isFinite ? 1 : workingShare.share, weights: configuration.weights)
+            tileAllowance: tileAllowance, working: allowance.rate.isFinite ? 1 : workingShare.share,
+            weights: configuration.weights)
         allowance.advance(to: frame.now)
         let reason = reasonToDrop(frame, forecast)
         lateOriginalDelaysAnother = !forecast.leastWorkKeepsUp && forecast.canBeInTime(withSlack: freshSlack)
