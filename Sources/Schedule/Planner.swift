@@ -176,7 +176,9 @@ public struct Planner: Policy, Sendable {
 
     private func threads(of work: Work) -> Double {
         switch work {
-        case .decode, .step, .emit: 1
+        // It may wait for a receiver.
+        case .emit: 0
+        case .decode, .step: 1
         case .encode: coresEncoding
         case .base, .tile, .synthesise: threads(configuration.workers)
         }
