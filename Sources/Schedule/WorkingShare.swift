@@ -23,7 +23,7 @@ struct WorkingShare: Sendable, BitwiseCopyable {
     /// - Parameter processorTime: of the process since it began. It does other work as well, so the share is rather too high.
     mutating func update(_ processorTime: Nanoseconds) {
         defer { (last, work) = (processorTime, 0) }
-        guard let last, work >= Self.leastWork else { return }
+        guard let last, processorTime > last, work >= Self.leastWork else { return }
         let had = Double((processorTime - last).count) / work
         share += (min(max(had, Self.least), 1) - share) / Self.memory
     }
